@@ -1,0 +1,1 @@
+//! Routes, setpoint mailboxes, link-loss policy and telemetry mapping, without I/O.

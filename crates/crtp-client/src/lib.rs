@@ -1,0 +1,1 @@
+//! Crazyflie client state machine: connecting, tables of contents, log blocks and parameters.

@@ -1,0 +1,1 @@
+//! Probes, histograms, results files, charts and the report.

@@ -1,0 +1,11 @@
+//! One interface for every way to reach a drone or a client, and the loop that drives them.
+//!
+//! A [`Link`] is a non-blocking driver around a pure state machine: it names the file descriptors to wait for,
+//! is told when they are ready or a timer is due, and exchanges whole CRTP packets. It never blocks, never
+//! sleeps and starts no thread; [the loop](crate) that owns it does the waiting.
+
+mod interface;
+
+pub use interface::{
+    Class, Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
+};

@@ -1,0 +1,3 @@
+//! The `openlink` command: everything that needs no ROS.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Paced, partially reliable, in-order datagram transport over UDP.

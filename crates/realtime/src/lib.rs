@@ -1,0 +1,1 @@
+//! Real-time policies, periodic loops, the fake control box and the host doctor.

@@ -1,0 +1,1 @@
+//! Simulated Crazyflie that speaks CRTP protocol 12.
