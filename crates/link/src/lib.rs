@@ -2,10 +2,17 @@
 //!
 //! A [`Link`] is a non-blocking driver around a pure state machine: it names the file descriptors to wait for,
 //! is told when they are ready or a timer is due, and exchanges whole CRTP packets. It never blocks, never
-//! sleeps and starts no thread; [the loop](crate) that owns it does the waiting.
+//! sleeps and starts no thread; the [`Reactor`] that owns it does the waiting.
 
 mod interface;
+mod poll;
+mod reactor;
+pub mod uri;
+mod waker;
 
 pub use interface::{
     Class, Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
 };
+pub use reactor::Reactor;
+pub use uri::{Role, Uri, UriError};
+pub use waker::Waker;

@@ -1,3 +1,40 @@
 //! The `openlink` command: everything that needs no ROS.
+//!
+//! This file parses the command line, sets up logging to standard error and turns the outcome into an exit
+//! code. Each subcommand lives in its own file under `cmd`.
 
-fn main() {}
+mod cmd;
+mod out;
+mod stop;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+/// Reach a Crazyflie over UART, a paced transport, UDP or a simulation, and measure the way there.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: cmd::Command,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    log_to_stderr();
+    cmd::run(cli.command).unwrap_or_else(|error| {
+        out::error(&error);
+        ExitCode::FAILURE
+    })
+}
+
+/// `RUST_LOG` chooses what is logged; notices and warnings by default.
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .init();
+}

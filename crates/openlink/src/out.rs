@@ -1,0 +1,16 @@
+//! The two output streams: results to standard output, complaints to standard error.
+//!
+//! A reader that went away (`openlink … | head`) ends the output, not the program.
+
+use std::fmt::Display;
+use std::io::Write as _;
+
+/// One line of result on standard output.
+pub(crate) fn line(text: impl Display) {
+    let _closed_pipe = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+/// An error with its causes, on standard error.
+pub(crate) fn error(error: &anyhow::Error) {
+    let _closed_pipe = writeln!(std::io::stderr().lock(), "openlink: {error:#}");
+}
