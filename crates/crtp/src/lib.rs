@@ -2,6 +2,10 @@
 //!
 //! This crate owns bytes. It never looks at a clock, does no I/O and keeps no connection state.
 
+mod gate;
+mod mailbox;
 mod packet;
 
+pub use gate::{Admitted, Gate, Reject, RejectCounts};
+pub use mailbox::mailbox_key;
 pub use packet::{Channel, MAX_DATA, MAX_PACKET, Packet, PacketError, Port};
