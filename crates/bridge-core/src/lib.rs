@@ -1,1 +1,18 @@
-//! Routes, setpoint mailboxes, link-loss policy and telemetry mapping, without I/O.
+//! What a bridge decides, without waiting for anything: order, drops, safety rules.
+//!
+//! Nothing here reads a clock, opens a file or starts a thread; time comes in as an argument, packets come and
+//! go through the [`link::Link`] interface.
+
+pub mod bridge;
+pub mod drone_side;
+pub mod kind;
+pub mod mailbox;
+pub mod outbox;
+pub mod policy;
+
+#[cfg(test)]
+mod test;
+
+pub use bridge::{Bridge, BridgeEvent, Summary};
+pub use drone_side::{DroneSide, Reason};
+pub use policy::{LinkLoss, Safety};

@@ -114,6 +114,24 @@ pub struct LinkStats {
     pub reopened: u64,
 }
 
+impl LinkStats {
+    /// Counts a packet that was dropped on sending.
+    pub fn count(&mut self, refusal: Refusal) {
+        match refusal {
+            Refusal::Unsafe(_) => self.dropped_unsafe += 1,
+            Refusal::QueueFull => self.dropped_full += 1,
+            Refusal::NotConnected => self.dropped_down += 1,
+            Refusal::Expired => self.dropped_expired += 1,
+        }
+    }
+}
+
+/// How a packet is to be carried by its kind alone: setpoints newest first, everything else in order.
+#[must_use]
+pub fn class_of(packet: &Packet) -> Class {
+    crtp::mailbox_key(packet).map_or(Class::Ordered, |key| Class::Latest { key })
+}
+
 /// A file descriptor to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interest {
@@ -145,6 +163,12 @@ pub trait Link: Send {
 
     /// Hands over a packet. Links that lead to a drone put it through the gate first.
     fn send(&mut self, now: Instant, outgoing: &Outgoing) -> SendOutcome;
+
+    /// Packets that were accepted and are not written yet. A sender that waits for 0 decides the order itself
+    /// and leaves nothing stale in the link's own queue.
+    fn backlog(&self) -> usize {
+        0
+    }
 
     /// The next event for logs and policies.
     fn poll_event(&mut self) -> Option<Event>;

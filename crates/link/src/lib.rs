@@ -7,12 +7,16 @@
 mod interface;
 mod poll;
 mod reactor;
+mod throttle;
+mod udp;
 pub mod uri;
 mod waker;
 
 pub use interface::{
     Class, Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
+    class_of,
 };
 pub use reactor::Reactor;
+pub use udp::{UdpClient, UdpServer};
 pub use uri::{Role, Uri, UriError};
 pub use waker::Waker;

@@ -1,0 +1,93 @@
+//! What to do when setpoints stop coming, and the packets that do it.
+//!
+//! The firmware levels the drone out 500 ms after the last setpoint and locks it for good after 2000 ms; every
+//! policy here acts before the first limit.
+
+use std::time::Duration;
+
+use crtp::{Channel, Packet, PacketError, Port};
+use serde::{Deserialize, Serialize};
+
+/// Default silence after which a policy acts; its packets still have to reach the drone before 500 ms.
+pub const DEFAULT_SILENCE: Duration = Duration::from_millis(300);
+/// Longest allowed silence.
+pub const MAX_SILENCE: Duration = Duration::from_millis(450);
+/// Speed of an automatic landing, m/s.
+const LANDING_SPEED: f32 = 0.4;
+/// Time to come to rest when holding, s.
+const HOLD_SETTLE: f32 = 0.5;
+
+/// What the bridge nearest the drone does when a low-level stream breaks off in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkLoss {
+    /// Land where it is.
+    #[default]
+    Land,
+    /// Motors off at once: it falls.
+    Stop,
+    /// Stay where it is, then land when the limit is over and nothing has come.
+    Hold,
+    /// Leave it to the on-board high-level commander, which keeps the last position.
+    Handover,
+}
+
+/// Settings of the safety rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Safety {
+    /// What to do.
+    pub link_loss: LinkLoss,
+    /// Silence after the last low-level setpoint before it is done, at most [`MAX_SILENCE`].
+    pub silence: Duration,
+    /// For how long [`LinkLoss::Hold`] holds.
+    pub hold_limit: Duration,
+    /// For how long a drone in high-level flight may go on after its last client has vanished, before it
+    /// lands; `None`: for ever.
+    pub high_level_limit: Option<Duration>,
+}
+
+impl Default for Safety {
+    fn default() -> Self {
+        Self {
+            link_loss: LinkLoss::Land,
+            silence: DEFAULT_SILENCE,
+            hold_limit: Duration::from_secs(5),
+            high_level_limit: Some(Duration::from_secs(10)),
+        }
+    }
+}
+
+/// A packet that the bridge makes itself.
+pub(crate) type Made = Result<Packet, PacketError>;
+
+/// Roll, pitch, yaw rate and thrust all zero: unlocks the thrust.
+pub(crate) fn zero_thrust() -> Made {
+    Packet::new(Port::COMMANDER, Channel::C0, &[0; 14])
+}
+
+/// Lowers the priority of earlier setpoints, so that the high-level commander may take over.
+pub(crate) fn notify_stop() -> Made {
+    Packet::new(Port::GENERIC_SETPOINT, Channel::C1, &[0; 5])
+}
+
+/// Motors off.
+pub(crate) fn stop_setpoint() -> Made {
+    Packet::new(Port::GENERIC_SETPOINT, Channel::C0, &[0])
+}
+
+/// Land with velocity: down to height 0 at the yaw it has, all groups.
+pub(crate) fn land() -> Made {
+    let mut data = [0; 16];
+    data[0] = 10;
+    data[11] = 1;
+    data[12..].copy_from_slice(&LANDING_SPEED.to_le_bytes());
+    Packet::new(Port::HIGH_LEVEL, Channel::C0, &data)
+}
+
+/// Go to a place 0 m from here, all groups: holds position and yaw.
+pub(crate) fn hold() -> Made {
+    let mut data = [0; 23];
+    (data[0], data[2]) = (4, 1);
+    data[19..].copy_from_slice(&HOLD_SETTLE.to_le_bytes());
+    Packet::new(Port::HIGH_LEVEL, Channel::C0, &data)
+}

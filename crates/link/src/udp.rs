@@ -1,0 +1,128 @@
+//! `udp://` in cflib's framing: one datagram is one CRTP packet, nothing else.
+//!
+//! [`UdpServer`] waits for a client, [`UdpClient`] calls a drone. What both share lives here: the socket that
+//! never blocks, the bounded inbox and the counters.
+
+mod client;
+mod server;
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd as _;
+use std::time::Instant;
+
+use crtp::Packet;
+
+use crate::interface::{Event, Interest, LinkStats, Received, Refusal, SendOutcome};
+use crate::throttle::Throttle;
+
+pub use client::UdpClient;
+pub use server::UdpServer;
+
+/// Packets that wait to be taken; further ones stay in the kernel's buffer.
+const INBOX: usize = 256;
+
+/// Socket, inbox, events and counters of one end.
+#[derive(Debug)]
+struct Core {
+    socket: UdpSocket,
+    inbox: VecDeque<Received>,
+    events: VecDeque<Event>,
+    stats: LinkStats,
+    notices: Throttle,
+}
+
+/// What came out of the socket.
+enum Datagram {
+    /// A packet, and who sent it.
+    Packet(Packet, SocketAddr),
+    /// The peer's host says that nobody listens there.
+    Refused,
+    /// Nothing is left to read.
+    Nothing,
+}
+
+impl Core {
+    fn new(socket: UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self {
+            socket,
+            inbox: VecDeque::with_capacity(INBOX),
+            events: VecDeque::new(),
+            stats: LinkStats::default(),
+            notices: Throttle::default(),
+        })
+    }
+
+    fn interests(&self, out: &mut Vec<Interest>) {
+        let fd = self.socket.as_raw_fd();
+        out.push(Interest {
+            fd,
+            read: true,
+            write: false,
+        });
+    }
+
+    fn has_room(&self) -> bool {
+        self.inbox.len() < INBOX
+    }
+
+    /// The next good datagram; damaged ones are counted and passed over.
+    fn read(&mut self, now: Instant) -> Datagram {
+        let mut bytes = [0; 64];
+        loop {
+            match self.socket.recv_from(&mut bytes) {
+                Ok((length, from)) => match Packet::from_bytes(&bytes[..length]) {
+                    Ok(packet) => return Datagram::Packet(packet, from),
+                    Err(_) => self.stats.bad_frames += 1,
+                },
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Datagram::Nothing,
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                    return Datagram::Refused;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.notice(now, &error);
+                    return Datagram::Nothing;
+                }
+            }
+        }
+    }
+
+    fn keep(&mut self, now: Instant, packet: Packet) {
+        self.stats.received += 1;
+        self.inbox.push_back(Received {
+            packet,
+            class: crate::class_of(&packet),
+            at: now,
+            expires: None,
+        });
+    }
+
+    /// Counts what became of a write.
+    fn outcome(&mut self, now: Instant, written: io::Result<usize>) -> SendOutcome {
+        match written {
+            Ok(_) => {
+                self.stats.sent += 1;
+                SendOutcome::Accepted
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.refuse(Refusal::QueueFull),
+            Err(error) => {
+                self.notice(now, &error);
+                self.refuse(Refusal::NotConnected)
+            }
+        }
+    }
+
+    fn refuse(&mut self, refusal: Refusal) -> SendOutcome {
+        self.stats.count(refusal);
+        SendOutcome::Refused(refusal)
+    }
+
+    fn notice(&mut self, now: Instant, error: &io::Error) {
+        if self.notices.allows(now) {
+            self.events.push_back(Event::Notice(error.to_string()));
+        }
+    }
+}
