@@ -1,0 +1,4 @@
+//! The nodes: what each one reads, does and reports. One module per executable.
+
+pub mod domain_bridge;
+pub mod relay;

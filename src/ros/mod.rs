@@ -1,0 +1,8 @@
+//! What every node needs of ROS: arguments, domains, QoS and contexts. Knows nothing of drones.
+
+pub mod args;
+pub mod clock;
+pub mod domain;
+pub mod qos;
+pub mod session;
+pub mod stop;
