@@ -3,7 +3,7 @@
 //! It moves packets between two [`Link`]s that somebody else drives, and applies the safety rules where one of
 //! them leads to the drone. It does not wait, open or close anything.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use link::{Event, Link, LinkStats, Received};
@@ -80,7 +80,7 @@ impl From<LinkStats> for LinkReport {
 }
 
 /// What a bridge did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// From clients to the drone.
     pub uplink: Counters,
@@ -90,6 +90,8 @@ pub struct Summary {
     pub client: LinkReport,
     /// The link that leads to the drone.
     pub drone: LinkReport,
+    /// Packets to the drone that could have crashed it, by the rule that refused them.
+    pub unsafe_by_rule: BTreeMap<&'static str, u64>,
     /// What the safety rules did; none where a further bridge is nearer to the drone.
     pub safety: Option<Actions>,
 }
@@ -161,6 +163,7 @@ impl Bridge {
             downlink: self.down.counters(),
             client: client.stats().into(),
             drone: drone.stats().into(),
+            unsafe_by_rule: self.up.unsafe_by_rule().clone(),
             safety: self.drone_side.as_ref().map(DroneSide::actions),
         }
     }

@@ -3,7 +3,7 @@
 //! It decides the order and the drops, and never holds a packet past its time. Urgent packets go first; then
 //! a setpoint; but between two setpoints one ordered packet gets through, so neither starves the other.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use crtp::Packet;
@@ -79,6 +79,7 @@ pub struct Outbox {
     setpoint_went_last: bool,
     retry: Option<Instant>,
     counters: Counters,
+    unsafe_by_rule: BTreeMap<&'static str, u64>,
 }
 
 impl Outbox {
@@ -93,6 +94,7 @@ impl Outbox {
             setpoint_went_last: false,
             retry: None,
             counters: Counters::default(),
+            unsafe_by_rule: BTreeMap::new(),
         }
     }
 
@@ -151,6 +153,12 @@ impl Outbox {
         }
     }
 
+    /// How many packets each rule of the gate has refused.
+    #[must_use]
+    pub fn unsafe_by_rule(&self) -> &BTreeMap<&'static str, u64> {
+        &self.unsafe_by_rule
+    }
+
     /// When [`Outbox::flush`] is due without any input.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
@@ -205,7 +213,10 @@ impl Outbox {
             }
             SendOutcome::Refused(Refusal::NotConnected) => self.counters.not_connected += 1,
             SendOutcome::Refused(Refusal::Expired) => self.counters.expired += 1,
-            SendOutcome::Refused(Refusal::Unsafe(_)) => self.counters.refused += 1,
+            SendOutcome::Refused(Refusal::Unsafe(rule)) => {
+                self.counters.refused += 1;
+                *self.unsafe_by_rule.entry(rule).or_default() += 1;
+            }
         }
         true
     }

@@ -3,6 +3,7 @@
 //! The firmware levels the drone out 500 ms after the last setpoint and locks it for good after 2000 ms; every
 //! policy here acts before the first limit.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use crtp::{Channel, Packet, PacketError, Port};
@@ -30,6 +31,25 @@ pub enum LinkLoss {
     Hold,
     /// Leave it to the on-board high-level commander, which keeps the last position.
     Handover,
+}
+
+/// A text that names no policy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("link loss policy is {0:?}, allowed: land, stop, hold, handover")]
+pub struct UnknownLinkLoss(String);
+
+impl FromStr for LinkLoss {
+    type Err = UnknownLinkLoss;
+
+    fn from_str(text: &str) -> Result<Self, UnknownLinkLoss> {
+        match text {
+            "land" => Ok(Self::Land),
+            "stop" => Ok(Self::Stop),
+            "hold" => Ok(Self::Hold),
+            "handover" => Ok(Self::Handover),
+            other => Err(UnknownLinkLoss(other.to_owned())),
+        }
+    }
 }
 
 /// Settings of the safety rules.

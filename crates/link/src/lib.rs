@@ -5,6 +5,7 @@
 //! sleeps and starts no thread; the [`Reactor`] that owns it does the waiting.
 
 mod interface;
+mod open;
 mod poll;
 mod reactor;
 mod throttle;
@@ -16,6 +17,7 @@ pub use interface::{
     Class, Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
     class_of,
 };
+pub use open::{OpenError, open};
 pub use reactor::Reactor;
 pub use udp::{UdpClient, UdpServer};
 pub use uri::{Role, Uri, UriError};

@@ -5,6 +5,8 @@
 use std::fmt::Display;
 use std::io::Write as _;
 
+use serde::Serialize;
+
 /// One line of result on standard output.
 pub(crate) fn line(text: impl Display) {
     let _closed_pipe = writeln!(std::io::stdout().lock(), "{text}");
@@ -13,4 +15,12 @@ pub(crate) fn line(text: impl Display) {
 /// An error with its causes, on standard error.
 pub(crate) fn error(error: &anyhow::Error) {
     let _closed_pipe = writeln!(std::io::stderr().lock(), "openlink: {error:#}");
+}
+
+/// One value as a line of JSON on standard output.
+pub(crate) fn json(value: &impl Serialize) {
+    match serde_json::to_string(value) {
+        Ok(text) => line(text),
+        Err(failure) => error(&anyhow::Error::new(failure)),
+    }
 }

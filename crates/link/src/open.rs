@@ -1,0 +1,103 @@
+//! From a URI to a link that is opening.
+//!
+//! Everything that can fail for good fails here: names that do not resolve, ports that are taken. What may
+//! still come (a drone, a peer, a device) is the link's own business.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::time::Instant;
+
+use crate::interface::Link;
+use crate::udp::{UdpClient, UdpServer};
+use crate::uri::{NetUri, Role, Uri};
+
+/// Why a link cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The host has no address.
+    #[error("{uri}: host {host:?} has no address: {source}")]
+    Resolve {
+        /// The link.
+        uri: String,
+        /// The name.
+        host: String,
+        /// What the resolver says.
+        source: io::Error,
+    },
+    /// The system refuses.
+    #[error("{uri}: cannot {what}: {source}")]
+    System {
+        /// The link.
+        uri: String,
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// This build has no driver for it.
+    #[error("{uri}: this build has no driver for {scheme}://, allowed: {allowed}")]
+    NoDriver {
+        /// The link.
+        uri: String,
+        /// Its scheme.
+        scheme: &'static str,
+        /// Schemes with a driver.
+        allowed: &'static str,
+    },
+}
+
+/// Opens the link that `uri` names; `role` decides who calls whom where the URI leaves it open.
+///
+/// # Errors
+/// [`OpenError`], naming the URI and what is wrong.
+pub fn open(now: Instant, uri: &Uri, role: Role) -> Result<Box<dyn Link>, OpenError> {
+    match uri {
+        Uri::Udp(net) => open_udp(now, uri, net, role),
+        Uri::Uart(_) | Uri::Prrt(_) | Uri::Sim(_) => Err(no_driver(uri, "uart")),
+        Uri::Tcp(_) => Err(no_driver(uri, "tcp")),
+        Uri::Radio(_) => Err(no_driver(uri, "radio")),
+    }
+}
+
+fn open_udp(now: Instant, uri: &Uri, net: &NetUri, role: Role) -> Result<Box<dyn Link>, OpenError> {
+    let address = resolve(uri, net)?;
+    if net.listens(role) {
+        let server = UdpServer::bind(address).map_err(|source| system(uri, "listen", source))?;
+        Ok(Box::new(server))
+    } else {
+        let client =
+            UdpClient::connect(now, address).map_err(|source| system(uri, "connect", source))?;
+        Ok(Box::new(client))
+    }
+}
+
+fn resolve(uri: &Uri, net: &NetUri) -> Result<SocketAddr, OpenError> {
+    let unresolved = |source| OpenError::Resolve {
+        uri: uri.to_string(),
+        host: net.host.clone(),
+        source,
+    };
+    let mut addresses = (net.host.as_str(), net.port)
+        .to_socket_addrs()
+        .map_err(unresolved)?;
+    let first = addresses
+        .next()
+        .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound));
+    first.map_err(unresolved)
+}
+
+fn system(uri: &Uri, what: &'static str, source: io::Error) -> OpenError {
+    OpenError::System {
+        uri: uri.to_string(),
+        what,
+        source,
+    }
+}
+
+fn no_driver(uri: &Uri, scheme: &'static str) -> OpenError {
+    OpenError::NoDriver {
+        uri: uri.to_string(),
+        scheme,
+        allowed: "uart, prrt, udp, sim",
+    }
+}
