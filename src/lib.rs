@@ -25,8 +25,14 @@ use std::process::ExitCode;
 pub fn main(name: &str, run: impl FnOnce(&ros::args::NodeArgs) -> anyhow::Result<()>) -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("OPENLINK_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_writer(std::io::stderr).init();
-    let result = ros::args::NodeArgs::parse(std::env::args(), name).map_err(Into::into).and_then(|a| run(&a));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false)
+        .with_writer(std::io::stderr)
+        .init();
+    let result = ros::args::NodeArgs::parse(std::env::args(), name)
+        .map_err(Into::into)
+        .and_then(|a| run(&a));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

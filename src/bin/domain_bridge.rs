@@ -3,5 +3,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    crazyflie_openlink::main("domain_bridge", crazyflie_openlink::nodes::domain_bridge::run)
+    crazyflie_openlink::main(
+        "domain_bridge",
+        crazyflie_openlink::nodes::domain_bridge::run,
+    )
 }

@@ -57,8 +57,12 @@ impl Settings {
 ///
 /// # Errors
 /// What rclrs says.
-pub fn start(node: &Node, settings: &Settings) -> Result<(WorkerSubscription<RttProbe, ()>, Arc<AtomicU64>)> {
-    let publisher = node.create_publisher::<RttProbe>(settings.echo_topic.as_str().qos(settings.qos))?;
+pub fn start(
+    node: &Node,
+    settings: &Settings,
+) -> Result<(WorkerSubscription<RttProbe, ()>, Arc<AtomicU64>)> {
+    let publisher =
+        node.create_publisher::<RttProbe>(settings.echo_topic.as_str().qos(settings.qos))?;
     let echoed = Arc::new(AtomicU64::new(0));
     let (count, hold) = (Arc::clone(&echoed), settings.hold);
     let echo = move |mut probe: RttProbe| {
@@ -73,8 +77,10 @@ pub fn start(node: &Node, settings: &Settings) -> Result<(WorkerSubscription<Rtt
         }
     };
     let worker = node.create_worker(());
-    let subscription =
-        worker.create_subscription::<RttProbe, _>(settings.probe_topic.as_str().qos(settings.qos), echo)?;
+    let subscription = worker.create_subscription::<RttProbe, _>(
+        settings.probe_topic.as_str().qos(settings.qos),
+        echo,
+    )?;
     Ok((subscription, echoed))
 }
 

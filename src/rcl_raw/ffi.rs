@@ -5,12 +5,12 @@ use std::ffi::{CStr, c_char, c_void};
 use super::Endpoint;
 
 /// Bytes of a publisher's identity; shorter ones are padded with zeros.
-pub const GID_SIZE: usize = 24;
+pub(super) const GID_SIZE: usize = 24;
 
 /// The identity of a publisher.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
-pub struct Gid(pub [u8; GID_SIZE]);
+pub struct Gid(pub(super) [u8; GID_SIZE]);
 
 /// Policies as rmw numbers them; durations in ns, 0 for the default, `i64::MAX` for infinite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,15 +68,23 @@ impl Default for OlEndpoint {
             liveliness: 0,
             lease_ns: 0,
         };
-        Self { qos, gid: Gid::default(), type_name: [0; 256] }
+        Self {
+            qos,
+            gid: Gid::default(),
+            type_name: [0; 256],
+        }
     }
 }
 
 impl OlEndpoint {
-    pub(super) fn to_endpoint(&self) -> Endpoint {
-        let type_name =
-            CStr::from_bytes_until_nul(&self.type_name).map(|text| text.to_string_lossy().into_owned());
-        Endpoint { qos: self.qos, gid: self.gid, type_name: type_name.unwrap_or_default() }
+    pub(super) fn endpoint(&self) -> Endpoint {
+        let type_name = CStr::from_bytes_until_nul(&self.type_name)
+            .map(|text| text.to_string_lossy().into_owned());
+        Endpoint {
+            qos: self.qos,
+            gid: self.gid,
+            type_name: type_name.unwrap_or_default(),
+        }
     }
 }
 
@@ -133,7 +141,12 @@ unsafe extern "C" {
         err_len: usize,
     ) -> *mut OlRoute;
     pub(super) fn ol_route_close(route: *mut OlRoute);
-    pub(super) fn ol_route_gid(route: *mut OlRoute, gid: *mut u8, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_route_gid(
+        route: *mut OlRoute,
+        gid: *mut u8,
+        err: *mut c_char,
+        err_len: usize,
+    ) -> i32;
     pub(super) fn ol_route_wait(
         route: *mut OlRoute,
         timeout_ns: i64,

@@ -48,7 +48,8 @@ impl Reason {
     }
 
     fn error(&self) -> RawError {
-        let text = CStr::from_bytes_until_nul(&self.0).map(|text| text.to_string_lossy().into_owned());
+        let text =
+            CStr::from_bytes_until_nul(&self.0).map(|text| text.to_string_lossy().into_owned());
         RawError(text.unwrap_or_else(|_| "unknown reason".into()))
     }
 
@@ -82,13 +83,23 @@ impl Domain {
     /// What rcl said.
     pub fn open(domain_id: usize, node_name: &str, args: &[String]) -> Result<Self, RawError> {
         let name = c_text(node_name)?;
-        let args = args.iter().map(|arg| c_text(arg)).collect::<Result<Vec<_>, _>>()?;
+        let args = args
+            .iter()
+            .map(|arg| c_text(arg))
+            .collect::<Result<Vec<_>, _>>()?;
         let argv: Vec<_> = args.iter().map(|arg| arg.as_ptr()).collect();
         let count = i32::try_from(argv.len()).unwrap_or(i32::MAX);
         let mut reason = Reason::new();
         // SAFETY: all pointers live until the call returns and nothing keeps them.
         let domain = unsafe {
-            ffi::ol_domain_open(domain_id, name.as_ptr(), argv.as_ptr(), count, reason.as_mut_ptr(), REASON)
+            ffi::ol_domain_open(
+                domain_id,
+                name.as_ptr(),
+                argv.as_ptr(),
+                count,
+                reason.as_mut_ptr(),
+                REASON,
+            )
         };
         NonNull::new(domain).map(Self).ok_or_else(|| reason.error())
     }
@@ -102,7 +113,12 @@ impl Domain {
         let mut reason = Reason::new();
         // SAFETY: the domain is open; `Watcher` gives this call to a single thread.
         let result = unsafe {
-            ffi::ol_domain_wait_graph(self.0.as_ptr(), nanoseconds(timeout), reason.as_mut_ptr(), REASON)
+            ffi::ol_domain_wait_graph(
+                self.0.as_ptr(),
+                nanoseconds(timeout),
+                reason.as_mut_ptr(),
+                REASON,
+            )
         };
         reason.check(result).map(|woken| woken > 0)
     }
@@ -136,7 +152,7 @@ impl Domain {
             )
         };
         found.truncate(reason.check(result)? as usize);
-        Ok(found.iter().map(ffi::OlEndpoint::to_endpoint).collect())
+        Ok(found.iter().map(ffi::OlEndpoint::endpoint).collect())
     }
 
     /// How many subscriptions a topic has.
@@ -186,7 +202,7 @@ unsafe impl Sync for RouteHandle {}
 impl Drop for RouteHandle {
     fn drop(&mut self) {
         // SAFETY: opened once, closed once; the domains outlive this call.
-        unsafe { ffi::ol_route_close(self.0.raw.as_ptr()) }
+        unsafe { ffi::ol_route_close(self.raw.as_ptr()) }
     }
 }
 
@@ -237,7 +253,11 @@ impl Route {
         };
         let raw = NonNull::new(raw).ok_or_else(|| reason.error())?;
         let domains = (Arc::clone(from), Arc::clone(to));
-        Ok(Self(Arc::new(RouteHandle { raw, _domains: domains, _types: Arc::clone(types) })))
+        Ok(Self(Arc::new(RouteHandle {
+            raw,
+            _domains: domains,
+            _types: Arc::clone(types),
+        })))
     }
 
     /// The identity of the route's publisher.
@@ -248,8 +268,14 @@ impl Route {
         let mut gid = Gid::default();
         let mut reason = Reason::new();
         // SAFETY: the gid has the size that raw.h states.
-        let result =
-            unsafe { ffi::ol_route_gid(self.0.raw.as_ptr(), gid.0.as_mut_ptr(), reason.as_mut_ptr(), REASON) };
+        let result = unsafe {
+            ffi::ol_route_gid(
+                self.0.raw.as_ptr(),
+                gid.0.as_mut_ptr(),
+                reason.as_mut_ptr(),
+                REASON,
+            )
+        };
         reason.check(result).map(|_| gid)
     }
 
@@ -261,7 +287,12 @@ impl Route {
         let mut reason = Reason::new();
         // SAFETY: `&mut self` keeps other threads off the wait set.
         let result = unsafe {
-            ffi::ol_route_wait(self.0.raw.as_ptr(), nanoseconds(timeout), reason.as_mut_ptr(), REASON)
+            ffi::ol_route_wait(
+                self.0.raw.as_ptr(),
+                nanoseconds(timeout),
+                reason.as_mut_ptr(),
+                REASON,
+            )
         };
         reason.check(result).map(|ready| ready > 0)
     }
@@ -275,7 +306,12 @@ impl Route {
         let mut reason = Reason::new();
         // SAFETY: `&mut self` keeps other threads off the message buffer.
         let result = unsafe {
-            ffi::ol_route_take(self.0.raw.as_ptr(), &raw mut taken, reason.as_mut_ptr(), REASON)
+            ffi::ol_route_take(
+                self.0.raw.as_ptr(),
+                &raw mut taken,
+                reason.as_mut_ptr(),
+                REASON,
+            )
         };
         reason.check(result).map(|got| (got > 0).then_some(taken))
     }
@@ -287,7 +323,8 @@ impl Route {
     pub fn publish(&mut self) -> Result<(), RawError> {
         let mut reason = Reason::new();
         // SAFETY: `&mut self` keeps other threads off the message buffer.
-        let result = unsafe { ffi::ol_route_publish(self.0.raw.as_ptr(), reason.as_mut_ptr(), REASON) };
+        let result =
+            unsafe { ffi::ol_route_publish(self.0.raw.as_ptr(), reason.as_mut_ptr(), REASON) };
         reason.check(result).map(drop)
     }
 

@@ -26,14 +26,17 @@ impl TypeSupport {
     pub fn load(type_name: &str) -> Result<Self, RawError> {
         let parts: Vec<_> = type_name.split('/').collect();
         let &[package, kind @ ("msg" | "srv" | "action"), name] = parts.as_slice() else {
-            return Err(RawError(format!("type {type_name:?} is not of the form package/msg/Name")));
+            return Err(RawError(format!(
+                "type {type_name:?} is not of the form package/msg/Name"
+            )));
         };
         let file = format!("lib{package}__rosidl_typesupport_c.so");
-        let symbol =
-            format!("rosidl_typesupport_c__get_message_type_support_handle__{package}__{kind}__{name}");
+        let symbol = format!(
+            "rosidl_typesupport_c__get_message_type_support_handle__{package}__{kind}__{name}"
+        );
         // SAFETY: type support libraries run no code at loading but the registration of constant tables.
-        let library =
-            unsafe { Library::new(&file) }.map_err(|error| RawError(format!("type {type_name}: {error}")))?;
+        let library = unsafe { Library::new(&file) }
+            .map_err(|error| RawError(format!("type {type_name}: {error}")))?;
         // SAFETY: every rosidl type support library exports this getter with this signature.
         let handle = unsafe {
             let getter: Symbol<'_, unsafe extern "C" fn() -> *const c_void> = library
@@ -41,7 +44,10 @@ impl TypeSupport {
                 .map_err(|_| RawError(format!("type {type_name}: {file} does not have it")))?;
             getter()
         };
-        Ok(Self { handle, _library: library })
+        Ok(Self {
+            handle,
+            _library: library,
+        })
     }
 
     pub(super) const fn handle(&self) -> *const c_void {

@@ -60,7 +60,11 @@ pub enum ArgsError {
 impl ArgsError {
     /// The error for a value outside what is allowed.
     pub fn value(key: &str, value: impl Display, allowed: impl Display) -> Self {
-        Self::Value { key: key.into(), value: value.to_string(), allowed: allowed.to_string() }
+        Self::Value {
+            key: key.into(),
+            value: value.to_string(),
+            allowed: allowed.to_string(),
+        }
     }
 }
 
@@ -88,7 +92,10 @@ impl NodeArgs {
     ///
     /// # Errors
     /// [`ArgsError`] for a malformed flag or an unreadable parameter file.
-    pub fn parse(args: impl IntoIterator<Item = String>, default_name: &str) -> Result<Self, ArgsError> {
+    pub fn parse(
+        args: impl IntoIterator<Item = String>,
+        default_name: &str,
+    ) -> Result<Self, ArgsError> {
         let raw = RawArgs::split(args)?;
         let name = raw.node_name().unwrap_or(default_name).to_owned();
         let namespace = raw.namespace().unwrap_or("/").to_owned();
@@ -98,7 +105,13 @@ impl NodeArgs {
         }
         for (target, key, value) in &raw.assignments {
             if target.as_ref().is_none_or(|target| *target == name) {
-                overrides.insert(key.clone(), Override { value: value.clone(), shared: false });
+                overrides.insert(
+                    key.clone(),
+                    Override {
+                        value: value.clone(),
+                        shared: false,
+                    },
+                );
             }
         }
         Ok(Self {
@@ -137,7 +150,9 @@ impl NodeArgs {
 
     /// Records what took effect for `key`, to be printed and declared.
     pub fn took_effect(&self, key: &str, value: impl Into<Value>) {
-        self.effective.borrow_mut().insert(key.to_owned(), value.into());
+        self.effective
+            .borrow_mut()
+            .insert(key.to_owned(), value.into());
     }
 
     /// What took effect, by parameter.
@@ -150,18 +165,38 @@ impl NodeArgs {
     ///
     /// # Errors
     /// [`ArgsError::Value`] for another type or a value outside `range`.
-    pub fn int(&self, key: &str, default: i64, range: RangeInclusive<i64>) -> Result<i64, ArgsError> {
+    pub fn int(
+        &self,
+        key: &str,
+        default: i64,
+        range: RangeInclusive<i64>,
+    ) -> Result<i64, ArgsError> {
         let allowed = || format!("a whole number from {} to {}", range.start(), range.end());
-        self.get(key, default, |value| value.as_i64().filter(|n| range.contains(n)), allowed)
+        self.get(
+            key,
+            default,
+            |value| value.as_i64().filter(|n| range.contains(n)),
+            allowed,
+        )
     }
 
     /// A number; whole numbers are taken too.
     ///
     /// # Errors
     /// [`ArgsError::Value`] for another type or a value outside `range`.
-    pub fn float(&self, key: &str, default: f64, range: RangeInclusive<f64>) -> Result<f64, ArgsError> {
+    pub fn float(
+        &self,
+        key: &str,
+        default: f64,
+        range: RangeInclusive<f64>,
+    ) -> Result<f64, ArgsError> {
         let allowed = || format!("a number from {} to {}", range.start(), range.end());
-        self.get(key, default, |value| value.as_f64().filter(|x| range.contains(x)), allowed)
+        self.get(
+            key,
+            default,
+            |value| value.as_f64().filter(|x| range.contains(x)),
+            allowed,
+        )
     }
 
     /// `true` or `false`.
@@ -177,7 +212,12 @@ impl NodeArgs {
     /// # Errors
     /// [`ArgsError::Value`] for another type.
     pub fn text(&self, key: &str, default: &str) -> Result<String, ArgsError> {
-        self.get(key, default.to_owned(), |value| value.as_str().map(str::to_owned), || "a text".into())
+        self.get(
+            key,
+            default.to_owned(),
+            |value| value.as_str().map(str::to_owned),
+            || "a text".into(),
+        )
     }
 
     /// One of a few words.
@@ -185,7 +225,12 @@ impl NodeArgs {
     /// # Errors
     /// [`ArgsError::Value`] for any other.
     pub fn word(&self, key: &str, default: &str, words: &[&str]) -> Result<String, ArgsError> {
-        let known = |value: &Value| value.as_str().filter(|word| words.contains(word)).map(str::to_owned);
+        let known = |value: &Value| {
+            value
+                .as_str()
+                .filter(|word| words.contains(word))
+                .map(str::to_owned)
+        };
         self.get(key, default.to_owned(), known, || words.join(", "))
     }
 
@@ -193,7 +238,12 @@ impl NodeArgs {
     ///
     /// # Errors
     /// [`ArgsError::Value`] for another type, an empty list or a value outside `range`.
-    pub fn ints(&self, key: &str, default: &[i64], range: RangeInclusive<i64>) -> Result<Vec<i64>, ArgsError> {
+    pub fn ints(
+        &self,
+        key: &str,
+        default: &[i64],
+        range: RangeInclusive<i64>,
+    ) -> Result<Vec<i64>, ArgsError> {
         let one = |value: &Value| value.as_i64().filter(|n| range.contains(n));
         let all = |value: &Value| match value {
             Value::Array(items) if !items.is_empty() => items.iter().map(one).collect(),
@@ -225,10 +275,18 @@ impl NodeArgs {
     /// with a wildcard may belong to other nodes and are left alone.
     pub fn refuse_unknown(&self) -> Result<(), ArgsError> {
         let known = self.known.borrow();
-        let stranger = self.overrides.iter().find(|(key, set)| !set.shared && !known.contains(*key) && !passes(key));
-        let Some((key, _)) = stranger else { return Ok(()) };
+        let stranger = self
+            .overrides
+            .iter()
+            .find(|(key, set)| !set.shared && !known.contains(*key) && !passes(key));
+        let Some((key, _)) = stranger else {
+            return Ok(());
+        };
         let known = known.iter().cloned().collect::<Vec<_>>().join(", ");
-        Err(ArgsError::Unknown { key: key.clone(), known })
+        Err(ArgsError::Unknown {
+            key: key.clone(),
+            known,
+        })
     }
 }
 
@@ -249,7 +307,10 @@ struct RawArgs {
 impl RawArgs {
     fn split(args: impl IntoIterator<Item = String>) -> Result<Self, ArgsError> {
         let mut args = args.into_iter();
-        let mut raw = Self { program: args.next().unwrap_or_default(), ..Self::default() };
+        let mut raw = Self {
+            program: args.next().unwrap_or_default(),
+            ..Self::default()
+        };
         let mut in_ros = false;
         while let Some(arg) = args.next() {
             match (in_ros, arg.as_str()) {
@@ -258,17 +319,29 @@ impl RawArgs {
                 (true, flag) => raw.ros_flag(flag, &mut args)?,
                 (false, flag) => {
                     let expected = "ROS arguments behind --ros-args";
-                    return Err(ArgsError::Flag { flag: flag.into(), expected, got: "an argument".into() });
+                    return Err(ArgsError::Flag {
+                        flag: flag.into(),
+                        expected,
+                        got: "an argument".into(),
+                    });
                 }
             }
         }
         Ok(raw)
     }
 
-    fn ros_flag(&mut self, flag: &str, rest: &mut impl Iterator<Item = String>) -> Result<(), ArgsError> {
+    fn ros_flag(
+        &mut self,
+        flag: &str,
+        rest: &mut impl Iterator<Item = String>,
+    ) -> Result<(), ArgsError> {
         let mut operand = |expected| {
             let got = "nothing".into();
-            rest.next().ok_or_else(|| ArgsError::Flag { flag: flag.into(), expected, got })
+            rest.next().ok_or_else(|| ArgsError::Flag {
+                flag: flag.into(),
+                expected,
+                got,
+            })
         };
         match flag {
             "-p" | "--param" => self.assign(flag, &operand("name:=value")?)?,
@@ -284,8 +357,11 @@ impl RawArgs {
     }
 
     fn assign(&mut self, flag: &str, text: &str) -> Result<(), ArgsError> {
-        let malformed =
-            || ArgsError::Flag { flag: flag.into(), expected: "name:=value", got: format!("{text:?}") };
+        let malformed = || ArgsError::Flag {
+            flag: flag.into(),
+            expected: "name:=value",
+            got: format!("{text:?}"),
+        };
         let (name, value) = text.split_once(":=").ok_or_else(malformed)?;
         let (target, key) = match name.split_once(':') {
             Some((node, key)) => (Some(node.to_owned()), key),
@@ -294,7 +370,8 @@ impl RawArgs {
         if key.is_empty() {
             return Err(malformed());
         }
-        let value = serde_saphyr::from_str(value).map_err(|error| ArgsError::value(key, value, error))?;
+        let value =
+            serde_saphyr::from_str(value).map_err(|error| ArgsError::value(key, value, error))?;
         self.assignments.push((target, key.to_owned(), value));
         Ok(())
     }
@@ -316,7 +393,11 @@ impl RawArgs {
 
     fn passed_on(&self, overrides: &BTreeMap<String, Override>) -> Vec<String> {
         let mut out = vec![self.program.clone(), "--ros-args".into()];
-        out.extend(self.remaps.iter().flat_map(|rule| ["-r".to_owned(), rule.clone()]));
+        out.extend(
+            self.remaps
+                .iter()
+                .flat_map(|rule| ["-r".to_owned(), rule.clone()]),
+        );
         out.extend(self.others.iter().cloned());
         let kept = overrides.iter().filter(|(key, _)| passes(key));
         out.extend(kept.flat_map(|(key, set)| ["-p".to_owned(), format!("{key}:={}", set.value)]));
@@ -330,7 +411,10 @@ fn read_file(
     namespace: &str,
     out: &mut BTreeMap<String, Override>,
 ) -> Result<(), ArgsError> {
-    let failed = |why: String| ArgsError::File { path: path.into(), why };
+    let failed = |why: String| ArgsError::File {
+        path: path.into(),
+        why,
+    };
     let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
     let tree: Value = serde_saphyr::from_str(&text).map_err(|error| failed(error.to_string()))?;
     let full_name = format!("{}/{name}", namespace.trim_end_matches('/'));
@@ -353,7 +437,12 @@ fn walk_nodes(
                 flatten(below, "", at.contains('*'), out);
             }
         } else {
-            walk_nodes(below, &format!("{at}/{}", key.trim_matches('/')), full_name, out)?;
+            walk_nodes(
+                below,
+                &format!("{at}/{}", key.trim_matches('/')),
+                full_name,
+                out,
+            )?;
         }
     }
     Ok(())
@@ -371,10 +460,17 @@ fn matches(pattern: &str, full_name: &str) -> bool {
             _ => false,
         }
     }
-    let cut = |text: &'_ str| text.split('/').filter(|t| !t.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let cut = |text: &'_ str| {
+        text.split('/')
+            .filter(|t| !t.is_empty())
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     let (pattern, name) = (cut(pattern), cut(full_name));
-    let (pattern, name): (Vec<_>, Vec<_>) =
-        (pattern.iter().map(String::as_str).collect(), name.iter().map(String::as_str).collect());
+    let (pattern, name): (Vec<_>, Vec<_>) = (
+        pattern.iter().map(String::as_str).collect(),
+        name.iter().map(String::as_str).collect(),
+    );
     tokens(&pattern, &name)
 }
 
@@ -382,12 +478,22 @@ fn flatten(tree: &Value, prefix: &str, shared: bool, out: &mut BTreeMap<String, 
     match tree {
         Value::Object(map) => {
             for (key, below) in map {
-                let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                let path = if prefix.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{prefix}.{key}")
+                };
                 flatten(below, &path, shared, out);
             }
         }
         leaf => {
-            out.insert(prefix.to_owned(), Override { value: leaf.clone(), shared });
+            out.insert(
+                prefix.to_owned(),
+                Override {
+                    value: leaf.clone(),
+                    shared,
+                },
+            );
         }
     }
 }
@@ -407,11 +513,18 @@ mod tests {
 
     #[test]
     fn a_value_of_the_wrong_type_names_key_value_and_range() {
-        for (given, shown) in [("5.0", "5.0"), ("five", "\"five\""), ("true", "true"), ("233", "233"), ("-1", "-1")] {
+        for (given, shown) in [
+            ("5.0", "5.0"),
+            ("five", "\"five\""),
+            ("true", "true"),
+            ("233", "233"),
+            ("-1", "-1"),
+        ] {
             let args = parse(&format!("rtt --ros-args -p domain_id:={given}"));
             let text = args.int("domain_id", 0, 0..=232).unwrap_err().to_string();
-            let expected =
-                format!("parameter domain_id: {shown} is not allowed; allowed: a whole number from 0 to 232");
+            let expected = format!(
+                "parameter domain_id: {shown} is not allowed; allowed: a whole number from 0 to 232"
+            );
             assert_eq!(text, expected);
         }
         for legal in [0, 101, 232] {
@@ -422,8 +535,17 @@ mod tests {
 
     #[test]
     fn whole_numbers_pass_as_floats_but_texts_do_not() {
-        assert_eq!(parse("rtt --ros-args -p rate:=50").float("rate", 1.0, 0.0..=100.0).unwrap(), 50.0);
-        assert!(parse("rtt --ros-args -p rate:=\"50\"").float("rate", 1.0, 0.0..=100.0).is_err());
+        assert_eq!(
+            parse("rtt --ros-args -p rate:=50")
+                .float("rate", 1.0, 0.0..=100.0)
+                .unwrap(),
+            50.0
+        );
+        assert!(
+            parse("rtt --ros-args -p rate:=\"50\"")
+                .float("rate", 1.0, 0.0..=100.0)
+                .is_err()
+        );
     }
 
     #[test]
@@ -443,28 +565,54 @@ mod tests {
         assert_eq!(args.int("count", 1, 0..=10).unwrap(), 8);
         assert_eq!(args.int("qos.depth", 1, 1..=10).unwrap(), 3);
         args.refuse_unknown().unwrap();
-        let renamed = parse(&format!("rtt --ros-args -r __node:=other --params-file {path}"));
+        let renamed = parse(&format!(
+            "rtt --ros-args -r __node:=other --params-file {path}"
+        ));
         assert_eq!(renamed.int("count", 1, 0..=10).unwrap(), 9);
     }
 
     #[test]
     fn rcl_gets_remaps_and_common_parameters_only() {
-        let args = parse("rtt --ros-args -r __ns:=/a -p count:=3 -p use_sim_time:=false --log-level debug");
+        let args = parse(
+            "rtt --ros-args -r __ns:=/a -p count:=3 -p use_sim_time:=false --log-level debug",
+        );
         let line = args.passed_on().join(" ");
-        assert_eq!(line, "rtt --ros-args -r __ns:=/a --log-level debug -p use_sim_time:=false");
+        assert_eq!(
+            line,
+            "rtt --ros-args -r __ns:=/a --log-level debug -p use_sim_time:=false"
+        );
     }
 
     #[test]
     fn malformed_flags_are_named() {
-        assert!(try_parse("rtt --ros-args -p count").unwrap_err().to_string().contains("name:=value"));
-        assert!(try_parse("rtt --ros-args -p").unwrap_err().to_string().contains("got nothing"));
-        assert!(try_parse("rtt --count 3").unwrap_err().to_string().contains("--ros-args"));
+        assert!(
+            try_parse("rtt --ros-args -p count")
+                .unwrap_err()
+                .to_string()
+                .contains("name:=value")
+        );
+        assert!(
+            try_parse("rtt --ros-args -p")
+                .unwrap_err()
+                .to_string()
+                .contains("got nothing")
+        );
+        assert!(
+            try_parse("rtt --count 3")
+                .unwrap_err()
+                .to_string()
+                .contains("--ros-args")
+        );
         assert!(try_parse("rtt --ros-args --params-file /nonexistent.yaml").is_err());
     }
 
     #[test]
     fn patterns_match_as_rcl_does() {
-        assert!(matches("/**", "/a/rtt") && matches("/*/rtt", "/a/rtt") && matches("/a/rtt", "/a/rtt"));
-        assert!(!matches("/rtt", "/a/rtt") && !matches("/*", "/a/rtt") && matches("/**/rtt", "/rtt"));
+        assert!(
+            matches("/**", "/a/rtt") && matches("/*/rtt", "/a/rtt") && matches("/a/rtt", "/a/rtt")
+        );
+        assert!(
+            !matches("/rtt", "/a/rtt") && !matches("/*", "/a/rtt") && matches("/**/rtt", "/rtt")
+        );
     }
 }

@@ -19,15 +19,27 @@ pub fn of(args: &NodeArgs, key: &str) -> Result<usize, ArgsError> {
 }
 
 fn of_with(args: &NodeArgs, key: &str, variable: Option<&str>) -> Result<usize, ArgsError> {
-    let default = if args.is_set(key) { 0 } else { from_environment(variable)? };
+    let default = if args.is_set(key) {
+        0
+    } else {
+        from_environment(variable)?
+    };
     let id = args.int(key, default, 0..=MAX)?;
     Ok(id as usize)
 }
 
 fn from_environment(variable: Option<&str>) -> Result<i64, ArgsError> {
-    let Some(text) = variable.filter(|text| !text.is_empty()) else { return Ok(0) };
+    let Some(text) = variable.filter(|text| !text.is_empty()) else {
+        return Ok(0);
+    };
     let id = text.parse().ok().filter(|id| (0..=MAX).contains(id));
-    id.ok_or_else(|| ArgsError::value(VARIABLE, format!("{text:?}"), format!("a whole number from 0 to {MAX}")))
+    id.ok_or_else(|| {
+        ArgsError::value(
+            VARIABLE,
+            format!("{text:?}"),
+            format!("a whole number from 0 to {MAX}"),
+        )
+    })
 }
 
 #[cfg(test)]
@@ -41,21 +53,36 @@ mod tests {
 
     #[test]
     fn parameter_wins_over_environment_over_zero() {
-        assert_eq!(of_with(&args("-p domain_id:=5"), "domain_id", Some("3")).unwrap(), 5);
+        assert_eq!(
+            of_with(&args("-p domain_id:=5"), "domain_id", Some("3")).unwrap(),
+            5
+        );
         assert_eq!(of_with(&args(""), "domain_id", Some("3")).unwrap(), 3);
         assert_eq!(of_with(&args(""), "domain_id", None).unwrap(), 0);
-        assert_eq!(of_with(&args("-p domain_id:=5"), "domain_id", Some("abc")).unwrap(), 5);
+        assert_eq!(
+            of_with(&args("-p domain_id:=5"), "domain_id", Some("abc")).unwrap(),
+            5
+        );
     }
 
     #[test]
     fn illegal_domains_are_refused_naming_key_and_range() {
         for bad in ["9999", "233", "-1", "5.0", "five", "true"] {
-            let text =
-                of_with(&args(&format!("-p domain_id:={bad}")), "domain_id", None).unwrap_err().to_string();
-            assert!(text.contains("domain_id") && text.contains("0 to 232"), "{text}");
+            let text = of_with(&args(&format!("-p domain_id:={bad}")), "domain_id", None)
+                .unwrap_err()
+                .to_string();
+            assert!(
+                text.contains("domain_id") && text.contains("0 to 232"),
+                "{text}"
+            );
         }
-        let text = of_with(&args(""), "domain_id", Some("abc")).unwrap_err().to_string();
-        assert!(text.contains("ROS_DOMAIN_ID") && text.contains("\"abc\""), "{text}");
+        let text = of_with(&args(""), "domain_id", Some("abc"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            text.contains("ROS_DOMAIN_ID") && text.contains("\"abc\""),
+            "{text}"
+        );
     }
 
     #[test]

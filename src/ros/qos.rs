@@ -6,14 +6,22 @@
 use std::time::Duration;
 
 use rclrs::{
-    QoSDuration, QoSDurabilityPolicy, QoSHistoryPolicy, QoSLivelinessPolicy, QoSProfile, QoSReliabilityPolicy,
+    QoSDurabilityPolicy, QoSDuration, QoSHistoryPolicy, QoSLivelinessPolicy, QoSProfile,
+    QoSReliabilityPolicy,
 };
 use serde_json::Value;
 
 use super::args::{ArgsError, NodeArgs};
 
 /// The names of the profiles that `qos.<group>.profile` takes.
-pub const PROFILES: [&str; 6] = ["default", "sensor_data", "low_latency", "reliable", "latched", "system_default"];
+pub const PROFILES: [&str; 6] = [
+    "default",
+    "sensor_data",
+    "low_latency",
+    "reliable",
+    "latched",
+    "system_default",
+];
 
 /// Most samples a history may keep.
 const MAX_DEPTH: i64 = 100_000;
@@ -49,25 +57,45 @@ pub fn named(name: &str) -> Option<QoSProfile> {
 pub fn profile(args: &NodeArgs, group: &str, default: &str) -> Result<QoSProfile, ArgsError> {
     let prefix = format!("qos.{group}");
     if let Some(value) = args.raw(&prefix) {
-        return Err(ArgsError::value(&prefix, value, "a map of policies, such as {profile: default, depth: 10}"));
+        return Err(ArgsError::value(
+            &prefix,
+            value,
+            "a map of policies, such as {profile: default, depth: 10}",
+        ));
     }
     let key = |field: &str| format!("{prefix}.{field}");
     let name = args.word(&key("profile"), default, &PROFILES)?;
-    let mut profile =
-        named(&name).ok_or_else(|| ArgsError::value(&key("profile"), &name, PROFILES.join(", ")))?;
-    if let Some(word) = set_word(args, &key("reliability"), &["reliable", "best_effort", "system_default"])? {
+    let mut profile = named(&name)
+        .ok_or_else(|| ArgsError::value(&key("profile"), &name, PROFILES.join(", ")))?;
+    if let Some(word) = set_word(
+        args,
+        &key("reliability"),
+        &["reliable", "best_effort", "system_default"],
+    )? {
         profile.reliability = reliability(&word);
     }
-    if let Some(word) = set_word(args, &key("durability"), &["volatile", "transient_local", "system_default"])? {
+    if let Some(word) = set_word(
+        args,
+        &key("durability"),
+        &["volatile", "transient_local", "system_default"],
+    )? {
         profile.durability = durability(&word);
     }
-    if let Some(word) = set_word(args, &key("liveliness"), &["automatic", "manual_by_topic", "system_default"])? {
+    if let Some(word) = set_word(
+        args,
+        &key("liveliness"),
+        &["automatic", "manual_by_topic", "system_default"],
+    )? {
         profile.liveliness = liveliness(&word);
     }
     profile.history = history(args, &key("history"), &key("depth"), profile.history)?;
     profile.deadline = duration(args, &key("deadline"), profile.deadline)?;
     profile.lifespan = duration(args, &key("lifespan"), profile.lifespan)?;
-    profile.liveliness_lease = duration(args, &key("liveliness_lease_duration"), profile.liveliness_lease)?;
+    profile.liveliness_lease = duration(
+        args,
+        &key("liveliness_lease_duration"),
+        profile.liveliness_lease,
+    )?;
     Ok(profile)
 }
 
@@ -139,9 +167,15 @@ fn history(
     depth_key: &str,
     now: QoSHistoryPolicy,
 ) -> Result<QoSHistoryPolicy, ArgsError> {
-    let word = set_word(args, history_key, &["keep_last", "keep_all", "system_default"])?;
+    let word = set_word(
+        args,
+        history_key,
+        &["keep_last", "keep_all", "system_default"],
+    )?;
     let depth_now = match now {
-        QoSHistoryPolicy::KeepLast { depth } | QoSHistoryPolicy::SystemDefault { depth } => depth.max(1),
+        QoSHistoryPolicy::KeepLast { depth } | QoSHistoryPolicy::SystemDefault { depth } => {
+            depth.max(1)
+        }
         QoSHistoryPolicy::KeepAll => 1,
     };
     let depth = match args.raw(depth_key) {
@@ -150,8 +184,12 @@ fn history(
     };
     Ok(match (word.as_deref(), depth) {
         (Some("keep_all"), _) => QoSHistoryPolicy::KeepAll,
-        (Some("system_default"), _) => QoSHistoryPolicy::SystemDefault { depth: depth.unwrap_or(depth_now) },
-        (Some(_), _) | (None, Some(_)) => QoSHistoryPolicy::KeepLast { depth: depth.unwrap_or(depth_now) },
+        (Some("system_default"), _) => QoSHistoryPolicy::SystemDefault {
+            depth: depth.unwrap_or(depth_now),
+        },
+        (Some(_), _) | (None, Some(_)) => QoSHistoryPolicy::KeepLast {
+            depth: depth.unwrap_or(depth_now),
+        },
         (None, None) => now,
     })
 }
@@ -167,7 +205,11 @@ fn duration(args: &NodeArgs, key: &str, now: QoSDuration) -> Result<QoSDuration,
                 args.took_effect(key, seconds);
                 Ok(QoSDuration::Custom(Duration::from_secs_f64(seconds)))
             }
-            None => Err(ArgsError::value(key, value, "seconds above 0, infinite, default")),
+            None => Err(ArgsError::value(
+                key,
+                value,
+                "seconds above 0, infinite, default",
+            )),
         },
     }
 }
@@ -177,15 +219,28 @@ mod tests {
     use super::*;
 
     fn args(parameters: &str) -> NodeArgs {
-        let flags = parameters.split_whitespace().flat_map(|p| ["-p".to_owned(), p.to_owned()]);
-        NodeArgs::parse(["rtt".to_owned(), "--ros-args".to_owned()].into_iter().chain(flags), "rtt").unwrap()
+        let flags = parameters
+            .split_whitespace()
+            .flat_map(|p| ["-p".to_owned(), p.to_owned()]);
+        NodeArgs::parse(
+            ["rtt".to_owned(), "--ros-args".to_owned()]
+                .into_iter()
+                .chain(flags),
+            "rtt",
+        )
+        .unwrap()
     }
 
     #[test]
     fn a_named_profile_is_overridden_field_by_field() {
-        let args = args("qos.rtt.profile:=sensor_data qos.rtt.reliability:=reliable qos.rtt.depth:=3 qos.rtt.lifespan:=0.5");
+        let args = args(
+            "qos.rtt.profile:=sensor_data qos.rtt.reliability:=reliable qos.rtt.depth:=3 qos.rtt.lifespan:=0.5",
+        );
         let profile = profile(&args, "rtt", "default").unwrap();
-        assert_eq!(describe(&profile), "reliable, volatile, keep_last 3, lifespan 0.5 s");
+        assert_eq!(
+            describe(&profile),
+            "reliable, volatile, keep_last 3, lifespan 0.5 s"
+        );
         args.refuse_unknown().unwrap();
     }
 
@@ -193,14 +248,19 @@ mod tests {
     fn slips_name_key_value_and_what_is_allowed() {
         for (slip, part) in [
             ("qos.rtt.profile:=fast", "qos.rtt.profile"),
-            ("qos.rtt.reliability:=relaible", "reliable, best_effort, system_default"),
+            (
+                "qos.rtt.reliability:=relaible",
+                "reliable, best_effort, system_default",
+            ),
             ("qos.rtt.depth:=0", "from 1 to"),
             ("qos.rtt.depth:=ten", "\"ten\""),
             ("qos.rtt.deadline:=-1", "seconds above 0"),
             ("qos.rtt.lifespan:=0", "qos.rtt.lifespan"),
             ("qos.rtt:=[reliable]", "a map of policies"),
         ] {
-            let text = profile(&args(slip), "rtt", "default").unwrap_err().to_string();
+            let text = profile(&args(slip), "rtt", "default")
+                .unwrap_err()
+                .to_string();
             assert!(text.contains(part), "{slip}: {text}");
         }
     }

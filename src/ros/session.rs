@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use anyhow::{Context as _, Result};
-use rclrs::{Context, CreateBasicExecutor as _, Executor, ExecutorCommands, InitOptions, Node, SpinOptions};
+use rclrs::{
+    Context, CreateBasicExecutor as _, Executor, ExecutorCommands, InitOptions, Node, SpinOptions,
+};
 use serde_json::Value;
 
 use super::args::NodeArgs;
@@ -31,10 +33,16 @@ impl Session {
             .with_context(|| format!("cannot open a context in domain {domain}"))?;
         let executor = context.create_basic_executor();
         let name = format!("{}{suffix}", args.node_name());
-        let node =
-            executor.create_node(name.as_str()).with_context(|| format!("cannot create the node {name}"))?;
+        let node = executor
+            .create_node(name.as_str())
+            .with_context(|| format!("cannot create the node {name}"))?;
         let commands = Arc::clone(executor.commands());
-        Ok(Self { node, commands, executor: Some(executor), thread: None })
+        Ok(Self {
+            node,
+            commands,
+            executor: Some(executor),
+            thread: None,
+        })
     }
 
     /// The node.
@@ -49,27 +57,51 @@ impl Session {
     /// A parameter that rclrs refuses.
     pub fn declare(&self, args: &NodeArgs) -> Result<()> {
         for (key, value) in args.effective() {
-            self.declare_one(&key, &value).with_context(|| format!("cannot declare parameter {key}"))?;
+            self.declare_one(&key, &value)
+                .with_context(|| format!("cannot declare parameter {key}"))?;
         }
         Ok(())
     }
 
     fn declare_one(&self, key: &str, value: &Value) -> Result<()> {
         match value {
-            Value::Bool(value) => drop(self.node.declare_parameter(key).default(*value).read_only()?),
+            Value::Bool(value) => drop(
+                self.node
+                    .declare_parameter(key)
+                    .default(*value)
+                    .read_only()?,
+            ),
             Value::Number(number) => match number.as_i64() {
-                Some(value) => drop(self.node.declare_parameter(key).default(value).read_only()?),
+                Some(value) => drop(
+                    self.node
+                        .declare_parameter(key)
+                        .default(value)
+                        .read_only()?,
+                ),
                 None => {
                     let value = number.as_f64().unwrap_or_default();
-                    drop(self.node.declare_parameter(key).default(value).read_only()?);
+                    drop(
+                        self.node
+                            .declare_parameter(key)
+                            .default(value)
+                            .read_only()?,
+                    );
                 }
             },
             Value::Array(items) => {
                 let items: Arc<[i64]> = items.iter().filter_map(Value::as_i64).collect();
-                drop(self.node.declare_parameter(key).default(items).read_only()?);
+                drop(
+                    self.node
+                        .declare_parameter(key)
+                        .default(items)
+                        .read_only()?,
+                );
             }
             text => {
-                let text: Arc<str> = text.as_str().map_or_else(|| text.to_string(), str::to_owned).into();
+                let text: Arc<str> = text
+                    .as_str()
+                    .map_or_else(|| text.to_string(), str::to_owned)
+                    .into();
                 drop(self.node.declare_parameter(key).default(text).read_only()?);
             }
         }
@@ -83,7 +115,11 @@ impl Session {
     pub fn start(&mut self) -> Result<()> {
         if let Some(mut executor) = self.executor.take() {
             let spin = move || executor.spin(SpinOptions::default());
-            self.thread = Some(std::thread::Builder::new().name("spin".into()).spawn(spin)?);
+            self.thread = Some(
+                std::thread::Builder::new()
+                    .name("spin".into())
+                    .spawn(spin)?,
+            );
         }
         Ok(())
     }
@@ -93,7 +129,9 @@ impl Session {
         self.commands.halt_spinning();
         if let Some(thread) = self.thread.take() {
             match thread.join() {
-                Ok(errors) => errors.iter().for_each(|error| tracing::warn!(%error, "spinning ended")),
+                Ok(errors) => errors
+                    .iter()
+                    .for_each(|error| tracing::warn!(%error, "spinning ended")),
                 Err(_) => tracing::error!("the spinning thread panicked"),
             }
         }

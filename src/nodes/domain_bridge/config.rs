@@ -76,7 +76,11 @@ impl Rules {
     /// [`ConfigError`] naming file, key and what is allowed.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let file = path.display().to_string();
-        let failed = |why: String| ConfigError { file: file.clone(), key: "file".into(), why };
+        let failed = |why: String| ConfigError {
+            file: file.clone(),
+            key: "file".into(),
+            why,
+        };
         let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
         Self::parse(&file, &text)
     }
@@ -86,21 +90,33 @@ impl Rules {
     /// # Errors
     /// [`ConfigError`] naming file, key and what is allowed.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
-        let failed = |key: &str, why: String| ConfigError { file: file.into(), key: key.into(), why };
+        let failed = |key: &str, why: String| ConfigError {
+            file: file.into(),
+            key: key.into(),
+            why,
+        };
         let options = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::PassThrough };
         let raw: File = serde_saphyr::from_str_with_options(text, options)
             .map_err(|error| failed("file", error.to_string()))?;
         let name = raw.name.clone().unwrap_or_else(|| "domain_bridge".into());
         if !is_token(&name) {
-            return Err(failed("name", format!("{name:?} is not allowed; allowed: letters, digits and _")));
+            return Err(failed(
+                "name",
+                format!("{name:?} is not allowed; allowed: letters, digits and _"),
+            ));
         }
         if raw.topics.0.is_empty() {
-            return Err(failed("topics", "there is none; allowed: at least one".into()));
+            return Err(failed(
+                "topics",
+                "there is none; allowed: at least one".into(),
+            ));
         }
         let mut routes = Vec::new();
         for (topic, rule) in &raw.topics.0 {
             let resolved = resolve(&raw, topic, rule);
-            routes.extend(resolved.map_err(|(key, why)| failed(&format!("topics.{topic}{key}"), why))?);
+            routes.extend(
+                resolved.map_err(|(key, why)| failed(&format!("topics.{topic}{key}"), why))?,
+            );
         }
         refuse_repeats(&routes).map_err(|(key, why)| failed(&key, why))?;
         Ok(Self { name, routes })
@@ -109,7 +125,10 @@ impl Rules {
     /// The domains in use.
     #[must_use]
     pub fn domains(&self) -> BTreeSet<usize> {
-        self.routes.iter().flat_map(|route| [route.from_domain, route.to_domain]).collect()
+        self.routes
+            .iter()
+            .flat_map(|route| [route.from_domain, route.to_domain])
+            .collect()
     }
 }
 
@@ -190,31 +209,64 @@ fn topic_name(name: &str) -> Result<String, Wrong> {
     if tokens.split('/').all(is_token) && !tokens.is_empty() {
         return Ok(format!("/{tokens}"));
     }
-    let why = format!("{name:?} is no topic name; allowed: tokens of letters, digits and _ joined by /, none beginning with a digit");
+    let why = format!(
+        "{name:?} is no topic name; allowed: tokens of letters, digits and _ joined by /, none beginning with a digit"
+    );
     Err((String::new(), why))
 }
 
 fn resolve(file: &File, topic: &str, rule: &Topic) -> Result<Vec<RouteRule>, Wrong> {
     if let Some(mode) = file.mode.as_deref().filter(|mode| *mode != "normal") {
-        return Err((" (mode)".into(), format!("{mode:?} is not supported; allowed: normal")));
+        return Err((
+            " (mode)".into(),
+            format!("{mode:?} is not supported; allowed: normal"),
+        ));
     }
-    let type_name = rule.r#type.clone().ok_or_else(|| (".type".into(), "is missing".to_owned()))?;
+    let type_name = rule
+        .r#type
+        .clone()
+        .ok_or_else(|| (".type".into(), "is missing".to_owned()))?;
     if type_name.split('/').count() != 3 || !type_name.split('/').all(is_token) {
-        return Err((".type".into(), format!("{type_name:?} is not allowed; allowed: package/msg/Name")));
+        return Err((
+            ".type".into(),
+            format!("{type_name:?} is not allowed; allowed: package/msg/Name"),
+        ));
     }
-    let from = domain_of("from_domain", rule.from_domain.as_ref(), file.from_domain.as_ref())?;
-    let to = domain_of("to_domain", rule.to_domain.as_ref(), file.to_domain.as_ref())?;
+    let from = domain_of(
+        "from_domain",
+        rule.from_domain.as_ref(),
+        file.from_domain.as_ref(),
+    )?;
+    let to = domain_of(
+        "to_domain",
+        rule.to_domain.as_ref(),
+        file.to_domain.as_ref(),
+    )?;
     let from_topic = topic_name(topic)?;
     let to_topic = match &rule.remap {
         Some(name) => topic_name(name).map_err(|(_, why)| (".remap".to_owned(), why))?,
         None => from_topic.clone(),
     };
     if from == to && from_topic == to_topic {
-        let why = format!("from_domain and to_domain are both {from} and the topic keeps its name: it would feed itself; allowed: two domains, or a remap");
+        let why = format!(
+            "from_domain and to_domain are both {from} and the topic keeps its name: it would feed itself; allowed: two domains, or a remap"
+        );
         return Err((String::new(), why));
     }
-    let qos = rule.qos.as_ref().map(RawQos::resolve).transpose()?.unwrap_or_default();
-    let there = RouteRule { from_domain: from, to_domain: to, from_topic, to_topic, type_name, qos };
+    let qos = rule
+        .qos
+        .as_ref()
+        .map(RawQos::resolve)
+        .transpose()?
+        .unwrap_or_default();
+    let there = RouteRule {
+        from_domain: from,
+        to_domain: to,
+        from_topic,
+        to_topic,
+        type_name,
+        qos,
+    };
     let back = there.reversed();
     Ok(match (rule.bidirectional, rule.reversed) {
         (true, _) => vec![there, back],
@@ -237,10 +289,15 @@ impl RouteRule {
 }
 
 fn domain_of(key: &str, own: Option<&Value>, common: Option<&Value>) -> Result<usize, Wrong> {
-    let value = own.or(common).ok_or_else(|| (format!(".{key}"), "is missing".to_owned()))?;
+    let value = own
+        .or(common)
+        .ok_or_else(|| (format!(".{key}"), "is missing".to_owned()))?;
     let id = value.as_i64().filter(|id| (0..=domain::MAX).contains(id));
     let refused = || {
-        let why = format!("{value} is not allowed; allowed: a whole number from 0 to {}", domain::MAX);
+        let why = format!(
+            "{value} is not allowed; allowed: a whole number from 0 to {}",
+            domain::MAX
+        );
         (format!(".{key}"), why)
     };
     id.map(|id| id as usize).ok_or_else(refused)
@@ -248,10 +305,22 @@ fn domain_of(key: &str, own: Option<&Value>, common: Option<&Value>) -> Result<u
 
 impl RawQos {
     fn resolve(&self) -> Result<QosRule, Wrong> {
-        let reliability = word("reliability", self.reliability.as_ref(), &["reliable", "best_effort"])?;
-        let durability = word("durability", self.durability.as_ref(), &["transient_local", "volatile"])?;
+        let reliability = word(
+            "reliability",
+            self.reliability.as_ref(),
+            &["reliable", "best_effort"],
+        )?;
+        let durability = word(
+            "durability",
+            self.durability.as_ref(),
+            &["transient_local", "volatile"],
+        )?;
         let history = word("history", self.history.as_ref(), &["keep_all", "keep_last"])?;
-        let liveliness = word("liveliness", self.liveliness.as_ref(), &["manual_by_topic", "automatic"])?;
+        let liveliness = word(
+            "liveliness",
+            self.liveliness.as_ref(),
+            &["manual_by_topic", "automatic"],
+        )?;
         Ok(QosRule {
             reliable: reliability.map(|first| first == 0),
             transient_local: durability.map(|first| first == 0),
@@ -260,7 +329,10 @@ impl RawQos {
             deadline_ns: duration("deadline", self.deadline.as_ref())?,
             lifespan_ns: duration("lifespan", self.lifespan.as_ref())?,
             manual_liveliness: liveliness == Some(0),
-            lease_ns: duration("liveliness_lease_duration", self.liveliness_lease_duration.as_ref())?,
+            lease_ns: duration(
+                "liveliness_lease_duration",
+                self.liveliness_lease_duration.as_ref(),
+            )?,
         })
     }
 }
@@ -268,14 +340,23 @@ impl RawQos {
 /// The place of the value among the allowed words.
 fn word(key: &str, value: Option<&Value>, allowed: &[&str]) -> Result<Option<usize>, Wrong> {
     let Some(value) = value else { return Ok(None) };
-    let place = value.as_str().and_then(|text| allowed.iter().position(|word| *word == text));
-    let refused =
-        || (format!(".qos.{key}"), format!("{value} is not allowed; allowed: {}", allowed.join(", ")));
+    let place = value
+        .as_str()
+        .and_then(|text| allowed.iter().position(|word| *word == text));
+    let refused = || {
+        (
+            format!(".qos.{key}"),
+            format!("{value} is not allowed; allowed: {}", allowed.join(", ")),
+        )
+    };
     place.map(Some).ok_or_else(refused)
 }
 
 fn depth(value: &Value) -> Result<u32, Wrong> {
-    let depth = value.as_u64().and_then(|n| u32::try_from(n).ok()).filter(|n| (1..=100_000).contains(n));
+    let depth = value
+        .as_u64()
+        .and_then(|n| u32::try_from(n).ok())
+        .filter(|n| (1..=100_000).contains(n));
     let refused = || {
         let why = format!("{value} is not allowed; allowed: a whole number from 1 to 100000");
         (".qos.depth".to_owned(), why)
@@ -287,7 +368,9 @@ fn depth(value: &Value) -> Result<u32, Wrong> {
 /// the middleware's default is offered, which is infinite.
 fn duration(key: &str, value: Option<&Value>) -> Result<Option<i64>, Wrong> {
     let refused = |value: &Value| {
-        let why = format!("{value} is not allowed; allowed: nanoseconds above 0, a negative number for infinite, auto");
+        let why = format!(
+            "{value} is not allowed; allowed: nanoseconds above 0, a negative number for infinite, auto"
+        );
         (format!(".qos.{key}"), why)
     };
     match value {
@@ -323,12 +406,20 @@ fn refuse_cycles(routes: &[RouteRule]) -> Result<(), Wrong> {
     let mut next: BTreeMap<(usize, &str), Vec<(usize, &str)>> = BTreeMap::new();
     for route in routes {
         let target = (route.to_domain, route.to_topic.as_str());
-        next.entry((route.from_domain, route.from_topic.as_str())).or_default().push(target);
+        next.entry((route.from_domain, route.from_topic.as_str()))
+            .or_default()
+            .push(target);
     }
     for &start in next.keys() {
         if let Some(path) = cycle_from(start, &next) {
-            let places: Vec<_> = path.iter().map(|(domain, topic)| format!("{topic} in {domain}")).collect();
-            let why = format!("messages would circle: {}; allowed: at most a two-way pair", places.join(" > "));
+            let places: Vec<_> = path
+                .iter()
+                .map(|(domain, topic)| format!("{topic} in {domain}"))
+                .collect();
+            let why = format!(
+                "messages would circle: {}; allowed: at most a two-way pair",
+                places.join(" > ")
+            );
             return Err(("topics".into(), why));
         }
     }
@@ -367,7 +458,10 @@ mod tests {
     #[test]
     fn a_rule_takes_its_domains_from_itself_or_the_top() {
         let rules = parse("from_domain: 2\nto_domain: 3\ntopics:\n  foo:\n    type: std_msgs/msg/String\n    to_domain: 5\n").unwrap();
-        assert_eq!((rules.routes[0].from_domain, rules.routes[0].to_domain), (2, 5));
+        assert_eq!(
+            (rules.routes[0].from_domain, rules.routes[0].to_domain),
+            (2, 5)
+        );
         assert_eq!(rules.routes[0].from_topic, "/foo");
         assert_eq!(rules.domains().into_iter().collect::<Vec<_>>(), [2, 5]);
     }
@@ -382,7 +476,11 @@ mod tests {
     fn both_ways_with_a_remap_swaps_the_names_on_the_way_back() {
         let text = "from_domain: 1\nto_domain: 2\ntopics: {a: {type: std_msgs/msg/String, remap: b, bidirectional: true}}";
         let rules = parse(text).unwrap();
-        let ways: Vec<_> = rules.routes.iter().map(|r| (r.from_domain, &*r.from_topic, r.to_domain, &*r.to_topic)).collect();
+        let ways: Vec<_> = rules
+            .routes
+            .iter()
+            .map(|r| (r.from_domain, &*r.from_topic, r.to_domain, &*r.to_topic))
+            .collect();
         assert_eq!(ways, [(1, "/a", 2, "/b"), (2, "/b", 1, "/a")]);
     }
 
@@ -425,10 +523,23 @@ mod tests {
 
     #[test]
     fn repeated_and_circular_rules_are_refused() {
-        let rule = |from: u8, to: u8| format!("  a:\n    type: std_msgs/msg/String\n    from_domain: {from}\n    to_domain: {to}\n");
-        let twice = parse(&format!("topics:\n{}{}", rule(1, 2), rule(1, 2))).unwrap_err().to_string();
+        let rule = |from: u8, to: u8| {
+            format!(
+                "  a:\n    type: std_msgs/msg/String\n    from_domain: {from}\n    to_domain: {to}\n"
+            )
+        };
+        let twice = parse(&format!("topics:\n{}{}", rule(1, 2), rule(1, 2)))
+            .unwrap_err()
+            .to_string();
         assert!(twice.contains("twice"), "{twice}");
-        let circle = parse(&format!("topics:\n{}{}{}", rule(1, 2), rule(2, 3), rule(3, 1))).unwrap_err().to_string();
+        let circle = parse(&format!(
+            "topics:\n{}{}{}",
+            rule(1, 2),
+            rule(2, 3),
+            rule(3, 1)
+        ))
+        .unwrap_err()
+        .to_string();
         assert!(circle.contains("circle"), "{circle}");
         assert!(parse(&format!("topics:\n{}{}", rule(1, 2), rule(2, 1))).is_ok());
     }

@@ -69,12 +69,14 @@ pub fn run(args: &NodeArgs) -> Result<()> {
     let watchers = bridge.watch(&sender, &stopping)?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let handle = signals.handle();
-    let on_signal = std::thread::Builder::new().name("signals".into()).spawn(move || {
-        if signals.forever().next().is_some() {
-            // The receiver is gone only when the bridge already ends.
-            sender.send(Event::Stop).ok();
-        }
-    })?;
+    let on_signal = std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            if signals.forever().next().is_some() {
+                // The receiver is gone only when the bridge already ends.
+                sender.send(Event::Stop).ok();
+            }
+        })?;
     bridge.update();
     while let Ok(Event::Graph) = events.recv() {
         bridge.update();
@@ -82,7 +84,9 @@ pub fn run(args: &NodeArgs) -> Result<()> {
     bridge.close(watchers, &stopping);
     handle.close();
     drop(events);
-    on_signal.join().map_err(|_| anyhow::anyhow!("the signal thread panicked"))
+    on_signal
+        .join()
+        .map_err(|_| anyhow::anyhow!("the signal thread panicked"))
 }
 
 impl Bridge {
@@ -106,7 +110,12 @@ impl Bridge {
             counters: Arc::default(),
             running: None,
         });
-        Ok(Self { domains, routes: routes.collect(), own: OwnGids::default(), announced: false })
+        Ok(Self {
+            domains,
+            routes: routes.collect(),
+            own: OwnGids::default(),
+            announced: false,
+        })
     }
 
     /// Starts a thread per domain that reports changes of its graph.
@@ -116,7 +125,8 @@ impl Bridge {
         stopping: &Arc<AtomicBool>,
     ) -> Result<Vec<JoinHandle<()>>> {
         let start = |domain: &Arc<Domain>| {
-            let (domain, sender, stopping) = (Arc::clone(domain), sender.clone(), Arc::clone(stopping));
+            let (domain, sender, stopping) =
+                (Arc::clone(domain), sender.clone(), Arc::clone(stopping));
             let watch = move || {
                 while !stopping.load(Ordering::Acquire) {
                     if let Err(error) = domain.wait_graph(WATCH) {
@@ -127,7 +137,9 @@ impl Bridge {
                     sender.try_send(Event::Graph).ok();
                 }
             };
-            std::thread::Builder::new().name("graph".into()).spawn(watch)
+            std::thread::Builder::new()
+                .name("graph".into())
+                .spawn(watch)
         };
         Ok(self.domains.values().map(start).collect::<Result<_, _>>()?)
     }
@@ -139,7 +151,11 @@ impl Bridge {
                 tracing::warn!(route = label(&self.routes[index].rule), %error, "cannot open; will try again");
             }
         }
-        let up = self.routes.iter().filter(|route| route.running.is_some()).count();
+        let up = self
+            .routes
+            .iter()
+            .filter(|route| route.running.is_some())
+            .count();
         if up == self.routes.len() && !self.announced {
             self.announced = true;
             tracing::info!(routes = up, "domain bridge is ready");
@@ -148,22 +164,48 @@ impl Bridge {
 
     fn update_route(&mut self, index: usize) -> Result<()> {
         let publishers = self.publishers(&self.routes[index].rule)?;
-        let Self { domains, routes, own, .. } = self;
+        let Self {
+            domains,
+            routes,
+            own,
+            ..
+        } = self;
         let route = &mut routes[index];
         if publishers.is_empty() {
             return Ok(());
         }
         let wanted = policy::choose(&route.rule.qos, &publishers);
-        if route.running.as_ref().is_some_and(|running| policy::can_stay(&running.qos, &wanted)) {
+        if route
+            .running
+            .as_ref()
+            .is_some_and(|running| policy::can_stay(&running.qos, &wanted))
+        {
             return Ok(());
         }
         route.running = None;
         let rule = &route.rule;
-        let ends = Ends { from: (&rule.from_topic, wanted), to: (&rule.to_topic, wanted) };
-        let opened =
-            Route::open(&domains[&rule.from_domain], &domains[&rule.to_domain], &ends, &route.types)?;
-        route.running = Some(Running::start(opened, wanted, own, &route.counters, &label(rule))?);
-        tracing::info!(route = label(rule), qos = policy::describe(&wanted), "route is up");
+        let ends = Ends {
+            from: (&rule.from_topic, wanted),
+            to: (&rule.to_topic, wanted),
+        };
+        let opened = Route::open(
+            &domains[&rule.from_domain],
+            &domains[&rule.to_domain],
+            &ends,
+            &route.types,
+        )?;
+        route.running = Some(Running::start(
+            opened,
+            wanted,
+            own,
+            &route.counters,
+            &label(rule),
+        )?);
+        tracing::info!(
+            route = label(rule),
+            qos = policy::describe(&wanted),
+            "route is up"
+        );
         Ok(())
     }
 
@@ -200,7 +242,10 @@ impl Bridge {
 }
 
 fn label(rule: &RouteRule) -> String {
-    format!("{} in {} > {} in {}", rule.from_topic, rule.from_domain, rule.to_topic, rule.to_domain)
+    format!(
+        "{} in {} > {} in {}",
+        rule.from_topic, rule.from_domain, rule.to_topic, rule.to_domain
+    )
 }
 
 /// The arguments for rcl without remaps: each domain's node has its own name, and routes name topics in full.

@@ -18,42 +18,51 @@ const AFTER_ERROR: Duration = Duration::from_millis(100);
 
 /// Identities of the publishers that belong to this process, so that no message is sent back.
 #[derive(Clone, Debug, Default)]
-pub struct OwnGids(Arc<RwLock<BTreeSet<Gid>>>);
+pub(super) struct OwnGids(Arc<RwLock<BTreeSet<Gid>>>);
 
 impl OwnGids {
     /// Whether a publisher is ours.
     #[must_use]
-    pub fn contains(&self, gid: &Gid) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(gid)
+    pub(super) fn contains(&self, gid: &Gid) -> bool {
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(gid)
     }
 
     fn insert(&self, gid: Gid) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(gid);
+        self.0
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(gid);
     }
 
     fn remove(&self, gid: &Gid) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(gid);
+        self.0
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(gid);
     }
 }
 
 /// Counters of a route, over all the times it was opened.
 #[derive(Debug, Default)]
-pub struct Counters {
+pub(super) struct Counters {
     /// Messages forwarded.
-    pub forwarded: AtomicU64,
+    pub(super) forwarded: AtomicU64,
     /// Serialized bytes forwarded.
-    pub bytes: AtomicU64,
+    pub(super) bytes: AtomicU64,
     /// Messages of our own publishers, skipped.
-    pub own: AtomicU64,
+    pub(super) own: AtomicU64,
     /// Waits, takes and publishes that failed.
-    pub errors: AtomicU64,
+    pub(super) errors: AtomicU64,
 }
 
 /// A route's thread; stops and is joined when dropped.
 #[derive(Debug)]
-pub struct Running {
+pub(super) struct Running {
     /// What the route was opened with.
-    pub qos: Qos,
+    pub(super) qos: Qos,
     gid: Gid,
     own: OwnGids,
     stop: Arc<AtomicBool>,
@@ -66,7 +75,7 @@ impl Running {
     ///
     /// # Errors
     /// The publisher cannot be identified or the thread cannot be made.
-    pub fn start(
+    pub(super) fn start(
         route: Route,
         qos: Qos,
         own: &OwnGids,
@@ -84,8 +93,17 @@ impl Running {
             stop: Arc::clone(&stop),
             label: label.to_owned(),
         };
-        let thread = std::thread::Builder::new().name("route".into()).spawn(move || pump.run())?;
-        Ok(Self { qos, gid, own: own.clone(), stop, waker, thread: Some(thread) })
+        let thread = std::thread::Builder::new()
+            .name("route".into())
+            .spawn(move || pump.run())?;
+        Ok(Self {
+            qos,
+            gid,
+            own: own.clone(),
+            stop,
+            waker,
+            thread: Some(thread),
+        })
     }
 }
 
@@ -93,7 +111,11 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         self.waker.wake();
-        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+        if self
+            .thread
+            .take()
+            .is_some_and(|thread| thread.join().is_err())
+        {
             tracing::error!("a route's thread panicked");
         }
         self.own.remove(&self.gid);
@@ -130,7 +152,9 @@ impl Pump {
             }
             self.route.publish()?;
             self.counters.forwarded.fetch_add(1, Ordering::Relaxed);
-            self.counters.bytes.fetch_add(taken.bytes, Ordering::Relaxed);
+            self.counters
+                .bytes
+                .fetch_add(taken.bytes, Ordering::Relaxed);
             if self.stop.load(Ordering::Acquire) {
                 break;
             }

