@@ -98,7 +98,7 @@ def suites() -> list[Suite]:
         Suite("ros-lint", [*with_ros, "cargo", "clippy", "--locked", "-p", "crazyflie_openlink", "--all-targets",
                            "--", "-D", "warnings"]),
         Suite("ros-rust", [*with_ros, "cargo", "test", "--locked", "-p", "crazyflie_openlink"]),
-        Suite("launch", [tools, *pytest, "test/launch"], binaries),
+        Suite("launch", [*with_ros, python, *pytest, "test/launch"], binaries),
         Suite("cflib", [tools, *pytest, "test/cflib"], binaries),
         Suite("interop", [*with_ros, python, *pytest, "test/interop"], binaries),
         Suite("nodes", [*with_ros, python, *pytest, "test/nodes"], binaries),
