@@ -4,9 +4,12 @@
 //! go through the [`link::Link`] interface.
 
 pub mod bridge;
+pub mod domain;
 pub mod drone_side;
+pub mod fleet;
 pub mod kind;
 pub mod mailbox;
+pub mod name;
 pub mod outbox;
 pub mod policy;
 
@@ -14,5 +17,8 @@ pub mod policy;
 mod test;
 
 pub use bridge::{Bridge, BridgeEvent, Summary};
+pub use domain::DomainId;
 pub use drone_side::{DroneSide, Reason};
+pub use fleet::Fleet;
+pub use name::RobotName;
 pub use policy::{LinkLoss, Safety};

@@ -1,4 +1,5 @@
 //! UDP links over real sockets, driven by the real loop.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
