@@ -153,6 +153,26 @@ impl Packet {
         })
     }
 
+    /// The first `len` (at most 30) bytes of `data` behind a header; cannot fail.
+    pub(crate) fn from_parts(header: u8, data: &[u8; MAX_DATA], len: usize) -> Self {
+        let mut bytes = [0; MAX_PACKET];
+        let len = len.min(MAX_DATA);
+        bytes[0] = header;
+        bytes[1..=len].copy_from_slice(&data[..len]);
+        Self {
+            len: len as u8 + 1,
+            bytes,
+        }
+    }
+
+    /// The packet with the reserved header bits of `request`: the firmware answers many requests in the
+    /// request's own buffer.
+    #[must_use]
+    pub const fn with_reserved_bits_of(mut self, request: &Self) -> Self {
+        self.bytes[0] = self.kind() | request.bytes[0] & 0x0c;
+        self
+    }
+
     /// The packet in these bytes, header first.
     ///
     /// # Errors

@@ -25,6 +25,8 @@ pub enum Reject {
     MemoryUnknown,
     /// A log packet of another length than its command has.
     LogLength,
+    /// A log variable of a type the firmware does not have: it would read past its table of sizes.
+    LogType,
     /// A log block over a raw memory address (variable 0xffff): a bad address stops the firmware.
     LogRawMemory,
     /// A localization packet of another length than its type has.
@@ -49,7 +51,7 @@ pub enum Reject {
 
 impl Reject {
     /// Every rule, in order of [`Reject::index`].
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::UnknownPort,
         Self::UnknownChannel,
         Self::UnknownCommand,
@@ -60,6 +62,7 @@ impl Reject {
         Self::MemoryReadTooLong,
         Self::MemoryUnknown,
         Self::LogLength,
+        Self::LogType,
         Self::LogRawMemory,
         Self::LocalizationLength,
         Self::SetpointEmpty,
@@ -86,6 +89,7 @@ impl Reject {
             Self::MemoryReadTooLong => "memory read of more than 24 bytes",
             Self::MemoryUnknown => "memory that the drone has not announced",
             Self::LogLength => "log packet of wrong length",
+            Self::LogType => "log variable of unknown type",
             Self::LogRawMemory => "log block over a raw memory address",
             Self::LocalizationLength => "localization packet of wrong length",
             Self::SetpointEmpty => "generic setpoint without a type",

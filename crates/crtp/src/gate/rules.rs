@@ -137,12 +137,17 @@ fn log_control(data: &[u8]) -> Result<(), Reject> {
     ensure(fits, Reject::LogLength)
 }
 
+/// Entries of a type byte and an id. cflib writes the type byte of a tenth variable before it sees that there
+/// is no room for it, and the firmware ignores that byte: 28 bytes of entries pass, too.
 fn log_variables(data: &[u8]) -> Result<(), Reject> {
-    let Some(entries) = data.get(2..).filter(|e| e.len().is_multiple_of(3)) else {
-        return Err(Reject::LogLength);
-    };
-    let raw = entries.chunks_exact(3).any(|e| e[1..] == [0xff, 0xff]);
-    ensure(!raw, Reject::LogRawMemory)
+    let entries = data.get(2..).ok_or(Reject::LogLength)?;
+    let fits = entries.len().is_multiple_of(3) || entries.len() == 28;
+    ensure(fits, Reject::LogLength)?;
+    for entry in entries.chunks_exact(3) {
+        ensure(matches!(entry[0] & 0x0f, 1..=8), Reject::LogType)?;
+        ensure(entry[1..] != [0xff, 0xff], Reject::LogRawMemory)?;
+    }
+    Ok(())
 }
 
 fn localization(channel: u8, data: &[u8]) -> Result<(), Reject> {
