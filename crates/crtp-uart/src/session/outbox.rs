@@ -1,0 +1,134 @@
+//! Packets that wait for a token: one mailbox per setpoint key, newest wins, before one bounded queue in order.
+//!
+//! A setpoint goes first, but never two in a row while an ordered packet waits, so neither starves the other.
+//! Several mailboxes take turns.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::Stats;
+
+/// Mailbox keys are below this.
+pub(super) const KEYS: usize = 16;
+
+/// Why a packet was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The peer was not heard yet, or the session is closed.
+    #[error("link is not up")]
+    NotUp,
+    /// The queue of ordered packets is full.
+    #[error("queue of {0} ordered packets is full")]
+    Full(usize),
+    /// It is too old already.
+    #[error("packet has expired")]
+    Expired,
+    /// There is no such mailbox.
+    #[error("mailbox key is {0}, allowed: 0 to 15")]
+    Key(u8),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting<P> {
+    packet: P,
+    expires: Option<Instant>,
+}
+
+impl<P> Waiting<P> {
+    fn is_expired(&self, now: Instant) -> bool {
+        self.expires.is_some_and(|at| at <= now)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Outbox<P> {
+    latest: [Option<Waiting<P>>; KEYS],
+    ordered: VecDeque<Waiting<P>>,
+    capacity: usize,
+    /// Mailbox to look at first.
+    turn: usize,
+    /// The last packet was a setpoint.
+    setpoint_last: bool,
+}
+
+impl<P: Copy> Outbox<P> {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self {
+            latest: [None; KEYS],
+            ordered: VecDeque::with_capacity(capacity),
+            capacity,
+            turn: 0,
+            setpoint_last: false,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ordered.len() + self.latest.iter().flatten().count()
+    }
+
+    /// Takes a packet for mailbox `key`, or for the queue.
+    pub(super) fn push(
+        &mut self,
+        packet: P,
+        key: Option<u8>,
+        expires: Option<Instant>,
+        stats: &mut Stats,
+    ) -> Result<(), SendError> {
+        let waiting = Waiting { packet, expires };
+        if let Some(key) = key {
+            let slot = self.latest.get_mut(usize::from(key));
+            let slot = slot.ok_or(SendError::Key(key))?;
+            stats.superseded += u64::from(slot.replace(waiting).is_some());
+        } else if self.ordered.len() < self.capacity {
+            self.ordered.push_back(waiting);
+        } else {
+            return Err(SendError::Full(self.capacity));
+        }
+        Ok(())
+    }
+
+    /// The packet whose turn it is, among those that are still worth sending.
+    pub(super) fn pop(&mut self, now: Instant, stats: &mut Stats) -> Option<P> {
+        self.expire(now, stats);
+        let setpoint_first = !self.setpoint_last || self.ordered.is_empty();
+        let setpoint = if setpoint_first {
+            self.pop_latest()
+        } else {
+            None
+        };
+        self.setpoint_last = setpoint.is_some();
+        let waiting = setpoint.or_else(|| self.ordered.pop_front())?;
+        Some(waiting.packet)
+    }
+
+    fn pop_latest(&mut self) -> Option<Waiting<P>> {
+        let keys = (self.turn..KEYS).chain(0..self.turn);
+        let key = { keys }.find(|&key| self.latest[key].is_some())?;
+        self.turn = (key + 1) % KEYS;
+        self.latest[key].take()
+    }
+
+    /// Drops what is no longer worth sending.
+    pub(super) fn expire(&mut self, now: Instant, stats: &mut Stats) {
+        for slot in &mut self.latest {
+            stats.expired += u64::from(slot.take_if(|waiting| waiting.is_expired(now)).is_some());
+        }
+        let before = self.ordered.len();
+        self.ordered.retain(|waiting| !waiting.is_expired(now));
+        stats.expired += (before - self.ordered.len()) as u64;
+    }
+
+    /// When the next packet expires.
+    pub(super) fn expires_at(&self) -> Option<Instant> {
+        let waiting = self.latest.iter().flatten().chain(&self.ordered);
+        waiting.filter_map(|waiting| waiting.expires).min()
+    }
+
+    /// Drops everything; the number of packets dropped.
+    pub(super) fn clear(&mut self) -> u64 {
+        let dropped = self.len() as u64;
+        self.latest = [None; KEYS];
+        self.ordered.clear();
+        dropped
+    }
+}
