@@ -2,3 +2,4 @@
 
 pub mod domain_bridge;
 pub mod relay;
+pub mod rtt;

@@ -11,7 +11,7 @@ use rclrs::{IntoPrimitiveOptions as _, Node, QoSProfile, WorkerSubscription};
 use ros_env::crazyflie_openlink::msg::rmw::RttProbe;
 
 use crate::ros::args::{ArgsError, NodeArgs};
-use crate::ros::clock::monotonic_ns;
+use latency::MonoNs;
 use crate::ros::domain;
 use crate::ros::qos;
 use crate::ros::session::Session;
@@ -66,11 +66,11 @@ pub fn start(
     let echoed = Arc::new(AtomicU64::new(0));
     let (count, hold) = (Arc::clone(&echoed), settings.hold);
     let echo = move |mut probe: RttProbe| {
-        probe.relay_received_ns = monotonic_ns();
+        probe.relay_received_ns = MonoNs::now().0 as i64;
         if !hold.is_zero() {
             std::thread::sleep(hold);
         }
-        probe.relay_sent_ns = monotonic_ns();
+        probe.relay_sent_ns = MonoNs::now().0 as i64;
         match publisher.publish(&probe) {
             Ok(()) => drop(count.fetch_add(1, Ordering::Relaxed)),
             Err(error) => tracing::warn!(sequence = probe.sequence, %error, "cannot echo"),

@@ -99,6 +99,7 @@ pub(super) struct OlRoute {
 }
 
 unsafe extern "C" {
+    pub(super) fn ol_rmw_name() -> *const c_char;
     pub(super) fn ol_domain_open(
         domain_id: usize,
         node_name: *const c_char,

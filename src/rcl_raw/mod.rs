@@ -66,6 +66,14 @@ fn nanoseconds(timeout: Duration) -> i64 {
     i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX)
 }
 
+/// The name of the middleware in use, such as `rmw_fastrtps_cpp`.
+#[must_use]
+pub fn rmw_name() -> String {
+    // SAFETY: rmw returns a constant text.
+    let name = unsafe { CStr::from_ptr(ffi::ol_rmw_name()) };
+    name.to_string_lossy().into_owned()
+}
+
 /// A context and a node in one domain.
 #[derive(Debug)]
 pub struct Domain(NonNull<ffi::OlDomain>);

@@ -104,6 +104,11 @@ static int wait_result(rcl_ret_t ret, char *err, size_t err_len)
   return ret == RCL_RET_OK ? 1 : fail("cannot wait", err, err_len);
 }
 
+const char *ol_rmw_name(void)
+{
+  return rmw_get_implementation_identifier();
+}
+
 ol_domain *ol_domain_open(size_t domain_id, const char *node_name, const char *const *argv, int argc, char *err,
                           size_t err_len)
 {

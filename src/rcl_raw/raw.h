@@ -43,6 +43,9 @@ typedef struct {
   char type[256];
 } ol_endpoint;
 
+/* The name of the middleware in use; the text lives as long as the process. */
+const char *ol_rmw_name(void);
+
 /* Makes a context and a node in a domain. */
 ol_domain *ol_domain_open(size_t domain_id, const char *node_name, const char *const *argv, int argc, char *err,
                           size_t err_len);

@@ -1,7 +1,6 @@
 //! What every node needs of ROS: arguments, domains, QoS and contexts. Knows nothing of drones.
 
 pub mod args;
-pub mod clock;
 pub mod domain;
 pub mod qos;
 pub mod session;

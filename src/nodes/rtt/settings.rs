@@ -1,0 +1,105 @@
+//! What the prober's parameters say.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use latency::{Mode, Plan};
+use rclrs::QoSProfile;
+
+use crate::ros::args::{ArgsError, NodeArgs};
+use crate::ros::{domain, qos};
+
+/// Sizes measured unless told otherwise, bytes.
+const SIZES: [i64; 3] = [64, 1024, 33_000];
+/// Longest wait, s.
+const MAX_WAIT_S: f64 = 600.0;
+
+/// Everything the prober needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Domain of the prober.
+    pub domain: usize,
+    /// Domain of the relay; another one if a bridge lies between.
+    pub relay_domain: usize,
+    /// Where probes go out.
+    pub probe_topic: String,
+    /// Where echoes come in.
+    pub echo_topic: String,
+    /// QoS of both topics.
+    pub qos: QoSProfile,
+    /// Name of the QoS profile that the fields were applied to.
+    pub qos_name: String,
+    /// Payload sizes, bytes.
+    pub sizes: Vec<usize>,
+    /// Middleware of the relay, if it is another one.
+    pub relay_rmw: String,
+    /// For how long to look for the relay.
+    pub wait: Duration,
+    /// Results file.
+    pub output: PathBuf,
+    /// When probes leave; the size is filled in for each row.
+    base: Plan,
+}
+
+impl Settings {
+    /// Reads and checks the parameters.
+    ///
+    /// # Errors
+    /// The first parameter that is not allowed.
+    pub fn read(args: &NodeArgs) -> Result<Self, ArgsError> {
+        let domain = domain::of(args, "domain_id")?;
+        let relay_domain = args.int("relay_domain_id", domain as i64, 0..=domain::MAX)? as usize;
+        let sizes = args.ints("sizes", &SIZES, 0..=latency::probe::MAX_BYTES as i64)?;
+        let wait = seconds(args, "wait_s", 20.0, 0.1)?;
+        let settings = Self {
+            domain,
+            relay_domain,
+            probe_topic: args.text("probe_topic", "rtt/probe")?,
+            echo_topic: args.text("echo_topic", "rtt/echo")?,
+            qos: qos::profile(args, "rtt", "default")?,
+            qos_name: args.word("qos.rtt.profile", "default", &qos::PROFILES)?,
+            sizes: sizes.iter().map(|size| *size as usize).collect(),
+            relay_rmw: args.text("relay_rmw", "")?,
+            wait,
+            output: args.text("output", "results.json")?.into(),
+            base: base_plan(args, wait)?,
+        };
+        args.refuse_unknown()?;
+        Ok(settings)
+    }
+
+    /// The plan for one size, under a run id of its own.
+    #[must_use]
+    pub fn plan(&self, bytes: usize) -> Plan {
+        Plan { run_id: run_id(), bytes, ..self.base }
+    }
+
+    /// `same-domain` or `cross-domain`.
+    #[must_use]
+    pub const fn path(&self) -> &'static str {
+        if self.domain == self.relay_domain { "same-domain" } else { "cross-domain" }
+    }
+}
+
+fn base_plan(args: &NodeArgs, wait: Duration) -> Result<Plan, ArgsError> {
+    let hz = args.float("rate_hz", 0.0, 0.0..=100_000.0)?;
+    let gap = Duration::from_secs_f64(args.float("gap_ms", 0.0, 0.0..=10_000.0)? / 1e3);
+    Ok(Plan {
+        mode: if hz > 0.0 { Mode::Rate { hz } } else { Mode::PingPong { gap } },
+        count: args.int("count", 500, 1..=4_000_000)? as u64,
+        warmup: args.int("warmup", 50, 0..=1_000_000)? as u64,
+        timeout: seconds(args, "timeout_s", 1.0, 0.001)?,
+        wait,
+        ..Plan::default()
+    })
+}
+
+fn seconds(args: &NodeArgs, key: &str, default: f64, least: f64) -> Result<Duration, ArgsError> {
+    args.float(key, default, least..=MAX_WAIT_S).map(Duration::from_secs_f64)
+}
+
+/// Different for every run of every prober on one network: the random hash keys of the process.
+fn run_id() -> u64 {
+    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+    RandomState::new().build_hasher().finish()
+}
