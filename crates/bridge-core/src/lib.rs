@@ -4,6 +4,7 @@
 //! go through the [`link::Link`] interface.
 
 pub mod bridge;
+pub mod command;
 pub mod domain;
 pub mod drone_side;
 pub mod fleet;
@@ -12,6 +13,7 @@ pub mod mailbox;
 pub mod name;
 pub mod outbox;
 pub mod policy;
+pub mod units;
 
 #[cfg(test)]
 mod test;

@@ -1,0 +1,294 @@
+//! The one place where SI and REP-103 meet CRTP's units.
+//!
+//! | quantity | here | CRTP |
+//! |---|---|---|
+//! | roll, roll rate | rad about x | degrees, same sign |
+//! | pitch | rad about y: nose down positive | degrees, nose up positive |
+//! | pitch rate of a full state, gyro | rad/s about y | same sign |
+//! | yaw, yaw rate | rad, counter-clockwise | degrees, same sign; clockwise in RPYT |
+//! | yaw of the high-level commander | rad | rad |
+//! | acceleration measured | m/s² | g |
+//!
+//! Values that are no finite numbers are refused by name; those out of range are clamped where
+//! [`crate::command`] says so, else refused.
+
+use crtp::commander::{MAX_THRUST, Rpyt};
+use crtp::setpoint as sp;
+use crtp::supervisor;
+use crtp::{FullState, Packet, ProtocolVersion, ValueError};
+use crtp::{high_level as hl, localization as loc, platform};
+
+use crate::command::{GoTo, Request, Setpoint, StartTrajectory, Vertical};
+
+/// Standard gravity, m/s² for 1 g.
+pub const GRAVITY: f64 = 9.806_65;
+
+/// Why a command cannot be sent. Nothing has been sent then.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CommandError {
+    /// A value that no packet can carry.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    /// A time or scale that is not above 0.
+    #[error("{field} is {value}, allowed: above 0")]
+    NotPositive {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// `cmd_vel` is in the heading frame, and the heading is not known.
+    #[error(
+        "velocity in the heading frame needs the heading, and no pose has come in the last 500 ms"
+    )]
+    NoHeading,
+    /// There is no connection to send it over.
+    #[error("not connected")]
+    NotConnected,
+}
+
+/// The packet of a setpoint, for a drone of this protocol version that has this heading (rad).
+///
+/// # Errors
+/// [`CommandError`].
+pub fn setpoint(
+    setpoint: &Setpoint,
+    version: ProtocolVersion,
+    heading: Option<f64>,
+) -> Result<Packet, CommandError> {
+    let packet = match *setpoint {
+        Setpoint::Velocity { linear, yaw_rate } => {
+            let heading = heading.ok_or(CommandError::NoHeading)?;
+            velocity_world(turned(linear, heading), yaw_rate).encode(version)
+        }
+        Setpoint::Hover {
+            velocity,
+            yaw_rate,
+            height,
+        } => hover(velocity, yaw_rate, height).encode(version),
+        Setpoint::Position { position, yaw } => place(position, yaw).encode(version),
+        Setpoint::VelocityWorld { velocity, yaw_rate } => {
+            velocity_world(velocity, yaw_rate).encode(version)
+        }
+        Setpoint::Stop => sp::Setpoint::Stop.encode(version),
+        Setpoint::FullState {
+            position,
+            velocity,
+            acceleration,
+            orientation: attitude,
+            rates,
+        } => {
+            let state = FullState {
+                position,
+                velocity,
+                acceleration,
+                attitude,
+                rates,
+            };
+            sp::Setpoint::FullState(state).encode(version)
+        }
+        Setpoint::Attitude {
+            roll,
+            pitch,
+            yaw_rate,
+            thrust,
+        } => {
+            let (roll, pitch, yaw_rate) =
+                (roll.to_degrees(), pitch.to_degrees(), yaw_rate.to_degrees());
+            rpyt(
+                roll,
+                turned_round(pitch),
+                turned_round(yaw_rate),
+                share_of_thrust(thrust)?,
+            )
+        }
+        Setpoint::Legacy {
+            linear: [x, y, z],
+            yaw_rate,
+        } => rpyt(y, turned_round(x), yaw_rate, raw_thrust(z)?),
+        Setpoint::ExternalPosition { position } => external_position(position),
+        Setpoint::ExternalPose {
+            position,
+            orientation,
+        } => external_pose(position, orientation),
+    };
+    Ok(packet?)
+}
+
+/// The opposite sign, with one zero only.
+fn turned_round(value: f64) -> f64 {
+    0.0 - value
+}
+
+/// From the heading frame to the world.
+fn turned([forward, left, up]: [f64; 3], heading: f64) -> [f64; 3] {
+    let (sin, cos) = heading.sin_cos();
+    [forward * cos - left * sin, forward * sin + left * cos, up]
+}
+
+fn hover([vx, vy]: [f64; 2], yaw_rate: f64, height: f64) -> sp::Setpoint {
+    sp::Setpoint::Hover(sp::Hover {
+        vx: vx as f32,
+        vy: vy as f32,
+        yaw_rate: yaw_rate.to_degrees() as f32,
+        z: height as f32,
+    })
+}
+
+fn place([x, y, z]: [f64; 3], yaw: f64) -> sp::Setpoint {
+    sp::Setpoint::Position(sp::Position {
+        x: x as f32,
+        y: y as f32,
+        z: z as f32,
+        yaw: yaw.to_degrees() as f32,
+    })
+}
+
+fn velocity_world([vx, vy, vz]: [f64; 3], yaw_rate: f64) -> sp::Setpoint {
+    sp::Setpoint::VelocityWorld(sp::VelocityWorld {
+        vx: vx as f32,
+        vy: vy as f32,
+        vz: vz as f32,
+        yaw_rate: yaw_rate.to_degrees() as f32,
+    })
+}
+
+/// Degrees and signs as the firmware has them.
+fn rpyt(roll: f64, pitch: f64, yaw_rate: f64, thrust: u16) -> Result<Packet, ValueError> {
+    let rpyt = Rpyt {
+        roll: roll as f32,
+        pitch: pitch as f32,
+        yaw_rate: yaw_rate as f32,
+        thrust,
+    };
+    rpyt.encode()
+}
+
+fn share_of_thrust(share: f64) -> Result<u16, ValueError> {
+    raw_thrust(share * f64::from(MAX_THRUST))
+}
+
+fn raw_thrust(thrust: f64) -> Result<u16, ValueError> {
+    let value = finite("thrust", thrust)?;
+    Ok(value.clamp(0.0, f64::from(MAX_THRUST)).round() as u16)
+}
+
+fn external_position([x, y, z]: [f64; 3]) -> Result<Packet, ValueError> {
+    let position = loc::Position {
+        x: x as f32,
+        y: y as f32,
+        z: z as f32,
+    };
+    loc::Request::Position(position).encode()
+}
+
+fn external_pose([x, y, z]: [f64; 3], [qx, qy, qz, qw]: [f64; 4]) -> Result<Packet, ValueError> {
+    let pose = loc::Pose {
+        x: x as f32,
+        y: y as f32,
+        z: z as f32,
+        qx: qx as f32,
+        qy: qy as f32,
+        qz: qz as f32,
+        qw: qw as f32,
+    };
+    loc::Request::Pose(pose).encode()
+}
+
+/// The packet of a request, for a drone of this protocol version.
+///
+/// # Errors
+/// [`CommandError`].
+pub fn request(request: &Request, version: ProtocolVersion) -> Result<Packet, CommandError> {
+    match *request {
+        Request::Takeoff(vertical) => high_level(hl::Command::Takeoff(timed(vertical)?), version),
+        Request::Land(vertical) => high_level(hl::Command::Land(timed(vertical)?), version),
+        Request::GoTo(go_to) => high_level(hl::Command::GoTo(to_place(go_to)?), version),
+        Request::StartTrajectory(start) => {
+            high_level(hl::Command::StartTrajectory(along(start)?), version)
+        }
+        Request::Arm(on) => Ok(arm(on, version)),
+        Request::Emergency => emergency(version),
+        Request::NotifySetpointsStop { remain_valid } => Ok(notify_stop(remain_valid)),
+        Request::Raw(packet) => Ok(packet),
+    }
+}
+
+fn high_level(command: hl::Command, version: ProtocolVersion) -> Result<Packet, CommandError> {
+    Ok(command.for_version(version)?.encode()?)
+}
+
+fn timed(vertical: Vertical) -> Result<hl::VerticalTimed, CommandError> {
+    Ok(hl::VerticalTimed {
+        group_mask: vertical.group_mask,
+        height: vertical.height as f32,
+        yaw: 0.0,
+        use_current_yaw: true,
+        duration: positive("duration", vertical.duration)?,
+    })
+}
+
+fn to_place(go_to: GoTo) -> Result<hl::GoTo2, CommandError> {
+    let [x, y, z] = go_to.goal;
+    Ok(hl::GoTo2 {
+        group_mask: go_to.group_mask,
+        relative: go_to.relative,
+        linear: false,
+        x: x as f32,
+        y: y as f32,
+        z: z as f32,
+        yaw: go_to.yaw as f32,
+        duration: positive("duration", go_to.duration)?,
+    })
+}
+
+fn along(start: StartTrajectory) -> Result<hl::StartTrajectory2, CommandError> {
+    Ok(hl::StartTrajectory2 {
+        group_mask: start.group_mask,
+        relative_position: start.relative,
+        relative_yaw: false,
+        reversed: start.reversed,
+        trajectory_id: start.trajectory_id,
+        timescale: positive("timescale", start.timescale)?,
+    })
+}
+
+fn arm(on: bool, version: ProtocolVersion) -> Packet {
+    if version.has_supervisor() {
+        supervisor::Command::Arm(on).encode()
+    } else {
+        platform::Command::Arm(on).encode()
+    }
+}
+
+/// Before the supervisor had a port of its own, the stop was a localization packet.
+fn emergency(version: ProtocolVersion) -> Result<Packet, CommandError> {
+    if version.has_supervisor() {
+        Ok(supervisor::Command::EmergencyStop.encode())
+    } else {
+        Ok(loc::Request::EmergencyStop.encode()?)
+    }
+}
+
+fn notify_stop(remain_valid_ms: u32) -> Packet {
+    sp::NotifySetpointsStop { remain_valid_ms }.encode()
+}
+
+fn finite(field: &'static str, value: f64) -> Result<f64, ValueError> {
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(ValueError::NotFinite { field, value })
+    }
+}
+
+fn positive(field: &'static str, value: f64) -> Result<f32, CommandError> {
+    if finite(field, value)? > 0.0 {
+        Ok(value as f32)
+    } else {
+        Err(CommandError::NotPositive { field, value })
+    }
+}
+
+#[cfg(test)]
+mod tests;
