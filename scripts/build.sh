@@ -1,23 +1,43 @@
 #!/usr/bin/env bash
 # Builds the ROS package: environment, interfaces, executables, into build/<distro> and install/<distro>.
+# A missing tool is one line that says what to install; on Debian and Ubuntu root gets it installed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 die() { echo "[build] $*" >&2; exit 1; }
+has_python_headers() {
+  python3 -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_paths()["include"] + "/Python.h"))'
+}
+
+command -v cargo >/dev/null || [ ! -x "$HOME/.cargo/bin/cargo" ] || export PATH="$HOME/.cargo/bin:$PATH"
 command -v cargo >/dev/null || die "cargo was not found: install Rust 1.89 or later (https://rustup.rs)"
 command -v python3 >/dev/null || die "python3 was not found: install Python 3.10 or later"
-command -v cc >/dev/null || die "a C compiler was not found: apt-get install build-essential"
-[ -n "${ROS_DISTRO:-}" ] || python3 scripts/ros_env.py "${ROS:-kilted}"
+packages=()
+if ! { command -v cc && command -v c++ && command -v make; } >/dev/null; then packages+=(build-essential); fi
+has_python_headers || packages+=(python3-dev)
+python3 -c 'import ensurepip' 2>/dev/null || [ -n "${ROS_DISTRO:-}" ] || packages+=(python3-venv)
+if [ ${#packages[@]} -gt 0 ]; then
+  if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then
+    die "missing: ${packages[*]}; on Debian and Ubuntu: sudo apt-get install ${packages[*]}"
+  fi
+  echo "[build] installing ${packages[*]}"
+  apt-get update -qq && apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null ||
+    die "apt-get could not install ${packages[*]}"
+fi
+if [ -z "${ROS_DISTRO:-}" ] || [ -n "${OPENLINK_WHEELS:-}" ]; then
+  python3 scripts/ros_env.py "${ROS_DISTRO:-${ROS:-kilted}}"
+fi
 . scripts/env.sh
 command -v cmake >/dev/null || die "cmake was not found: apt-get install cmake"
 mkdir -p "$OPENLINK_BUILD"
-log="$OPENLINK_BUILD/configure.log"
+
+# The Python of a prefix made anew may be another one than the cache of an older configuration knows.
 echo "[build] configuring for ROS 2 $ROS_DISTRO"
 cmake -S . -B "$OPENLINK_BUILD" -DCMAKE_INSTALL_PREFIX="$OPENLINK_INSTALL" -DCMAKE_BUILD_TYPE=Release \
-  -DPython3_EXECUTABLE="$(command -v "$OPENLINK_ROS_PYTHON")" -DPython3_FIND_VIRTUALENV=ONLY >"$log" 2>&1 ||
-  { tail -n 15 "$log" >&2; die "configuring failed; the whole log is in $log"; }
-echo "[build] building (the first time takes minutes)"
+  -DPython3_EXECUTABLE="$OPENLINK_ROS_PYTHON" >"$OPENLINK_BUILD/configure.log" 2>&1 ||
+  { tail -n 15 "$OPENLINK_BUILD/configure.log" >&2; die "configuring failed: see $OPENLINK_BUILD/configure.log"; }
+echo "[build] building (minutes the first time)"
 cmake --build "$OPENLINK_BUILD" -j "$(nproc)" >"$OPENLINK_BUILD/build.log" 2>&1 ||
-  { tail -n 40 "$OPENLINK_BUILD/build.log" >&2; die "building failed; the whole log is in $OPENLINK_BUILD/build.log"; }
+  { tail -n 40 "$OPENLINK_BUILD/build.log" >&2; die "building failed: see $OPENLINK_BUILD/build.log"; }
 cmake --install "$OPENLINK_BUILD" >"$OPENLINK_BUILD/install.log" 2>&1 ||
-  { tail -n 15 "$OPENLINK_BUILD/install.log" >&2; die "installing failed"; }
+  { tail -n 15 "$OPENLINK_BUILD/install.log" >&2; die "installing failed: see $OPENLINK_BUILD/install.log"; }
 echo "[build] installed in $OPENLINK_INSTALL"

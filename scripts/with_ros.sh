@@ -7,7 +7,6 @@ if [ "${1:-}" = cargo ]; then
   staging="$OPENLINK_BUILD/rust_staging"
   [ -d "$staging/share" ] || { echo "the package is not built: run make build first" >&2; exit 1; }
   export AMENT_PREFIX_PATH="$staging:$AMENT_PREFIX_PATH"
-  export RUSTFLAGS="${RUSTFLAGS:-} -L native=$OPENLINK_BUILD"
   export LD_LIBRARY_PATH="$OPENLINK_BUILD:${LD_LIBRARY_PATH:-}"
   export CARGO_TARGET_DIR="${OPENLINK_ROS_TARGET:-$OPENLINK_BUILD/cargo}"
 fi
