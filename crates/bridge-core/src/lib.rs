@@ -13,6 +13,7 @@ pub mod mailbox;
 pub mod name;
 pub mod outbox;
 pub mod policy;
+pub mod telemetry;
 pub mod units;
 
 #[cfg(test)]
