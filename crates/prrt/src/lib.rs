@@ -1,1 +1,47 @@
 //! Paced, partially reliable, in-order datagram transport over UDP.
+//!
+//! Made for control traffic: small messages at 10 to 500 Hz that are worth nothing after a few milliseconds, next to
+//! requests that must arrive, next to large messages that may wait. Lost messages are repaired several times within
+//! their life, spread over it, so that one burst of loss does not take every copy; nothing is delivered after its
+//! expiry. The idea is that of the Predictably Reliable Real-time Transport; the wire format is our own.
+//!
+//! [`Endpoint`] is the whole protocol as a state machine: it takes the time, datagrams and messages as arguments and
+//! hands out datagrams, messages and the next instant at which it wants to be called. It never reads a clock, opens a
+//! socket or starts a thread. [`udp`] puts it on a socket.
+
+mod ack;
+mod bandwidth;
+mod clock;
+mod config;
+mod connect;
+mod cookie;
+mod endpoint;
+mod error;
+mod loss;
+mod message;
+mod pacer;
+mod path;
+mod payload;
+pub mod planner;
+mod receiver;
+mod rtt;
+mod sender;
+mod sent;
+mod seq;
+mod session;
+mod slab;
+mod stats;
+mod time;
+pub mod udp;
+mod window;
+pub mod wire;
+
+pub use config::{Config, Repair};
+pub use endpoint::{Endpoint, Event, PeerId, StrayStats, Transmit};
+pub use error::{ConfigError, Error, SendError, WireError};
+pub use message::{Message, MessageId, Mode, Stream};
+pub use payload::{INLINE_PAYLOAD, Payload};
+pub use seq::{PacketNumber, Seq};
+pub use stats::{ReceiveStats, RttStats, SendStats, Stats};
+pub use time::{MAX_LIFE, Span, Stamp};
+pub use wire::frame::CloseReason;

@@ -1,0 +1,179 @@
+//! Bottleneck estimate: windowed maximum of the delivery rate, as in BBR, and from it the pace and the amount of data
+//! that bulk transfers may have in flight. Small control messages are never held back by it. Draws on the delivery rate
+//! algorithm of draft-cheng-iccrg-delivery-rate-estimation.
+
+use std::time::{Duration, Instant};
+
+use crate::window::WindowedMax;
+
+const RATE_WINDOW: Duration = Duration::from_secs(2);
+const STARTUP_GAIN: f64 = 2.77;
+/// One round above the estimate to find more, one below to drain what that queued, six at it.
+const CYCLE: [f64; 8] = [1.2, 0.8, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+const INITIAL_DATAGRAMS: usize = 16;
+const MIN_DATAGRAMS: usize = 4;
+/// The rate counts as found when it grew less than this over three rounds.
+const GROWTH: f64 = 1.25;
+
+/// What a datagram remembers of the moment it left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Snapshot {
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent_at: Instant,
+    app_limited: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Startup,
+    Drain,
+    Cruise(usize),
+}
+
+/// Estimator and controller of one direction of a path.
+#[derive(Clone, Debug)]
+pub(crate) struct Bandwidth {
+    datagram: usize,
+    delivered: u64,
+    delivered_at: Option<Instant>,
+    first_sent_at: Option<Instant>,
+    app_limited: bool,
+    rate: WindowedMax<f64>,
+    phase: Phase,
+    phase_at: Option<Instant>,
+    plateau: f64,
+    flat_rounds: u8,
+    round_ends: u64,
+}
+
+impl Bandwidth {
+    pub(crate) const fn new(datagram: usize) -> Self {
+        Self {
+            datagram,
+            delivered: 0,
+            delivered_at: None,
+            first_sent_at: None,
+            app_limited: true,
+            rate: WindowedMax::new(RATE_WINDOW),
+            phase: Phase::Startup,
+            phase_at: None,
+            plateau: 0.0,
+            flat_rounds: 0,
+            round_ends: 0,
+        }
+    }
+
+    /// A datagram leaves while `in_flight` bytes are unacknowledged.
+    pub(crate) fn on_send(&mut self, now: Instant, in_flight: usize) -> Snapshot {
+        if in_flight == 0 {
+            self.delivered_at = Some(now);
+            self.first_sent_at = Some(now);
+        }
+        Snapshot {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at.unwrap_or(now),
+            first_sent_at: self.first_sent_at.unwrap_or(now),
+            app_limited: self.app_limited,
+        }
+    }
+
+    /// The application had nothing more to send (or has again).
+    pub(crate) const fn set_app_limited(&mut self, limited: bool) {
+        self.app_limited = limited;
+    }
+
+    /// `bytes` were acknowledged at once; `newest` is the most recently sent datagram among them.
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Instant,
+        bytes: usize,
+        sent_at: Instant,
+        newest: &Snapshot,
+    ) {
+        self.delivered += bytes as u64;
+        self.delivered_at = Some(now);
+        self.first_sent_at = Some(sent_at);
+        let sending = sent_at.saturating_duration_since(newest.first_sent_at);
+        let arriving = now.saturating_duration_since(newest.delivered_at);
+        let elapsed = sending.max(arriving).as_secs_f64();
+        if elapsed <= 0.0 {
+            return;
+        }
+        let rate = (self.delivered - newest.delivered) as f64 / elapsed;
+        if !newest.app_limited || self.rate.get().is_none_or(|max| rate > max) {
+            self.rate.observe(now, rate);
+        }
+        if newest.delivered >= self.round_ends {
+            self.round_ends = self.delivered;
+            self.end_round(newest.app_limited);
+        }
+    }
+
+    fn end_round(&mut self, app_limited: bool) {
+        if self.phase != Phase::Startup || app_limited {
+            return;
+        }
+        let rate = self.rate.get().unwrap_or_default();
+        if rate >= self.plateau * GROWTH {
+            self.plateau = rate;
+            self.flat_rounds = 0;
+            return;
+        }
+        self.flat_rounds += 1;
+        if self.flat_rounds >= 3 {
+            self.phase = Phase::Drain;
+        }
+    }
+
+    /// Moves on to the next phase when it is due.
+    pub(crate) fn advance(&mut self, now: Instant, min_rtt: Duration, in_flight: usize) {
+        let since = now.saturating_duration_since(*self.phase_at.get_or_insert(now));
+        let next = match self.phase {
+            Phase::Startup => return,
+            Phase::Drain if in_flight <= self.bdp(min_rtt).max(MIN_DATAGRAMS * self.datagram) => {
+                Phase::Cruise(2)
+            }
+            Phase::Cruise(step) if since >= min_rtt => Phase::Cruise((step + 1) % CYCLE.len()),
+            Phase::Drain | Phase::Cruise(_) => return,
+        };
+        self.phase = next;
+        self.phase_at = Some(now);
+    }
+
+    /// Bottleneck estimate, bytes per second, if anything was acknowledged.
+    pub(crate) fn estimate(&self) -> Option<f64> {
+        self.rate.get()
+    }
+
+    /// Whether the estimate has met a limit of the network rather than one of the application.
+    pub(crate) fn found(&self) -> bool {
+        self.phase != Phase::Startup
+    }
+
+    /// Pace of bulk data, bytes per second.
+    pub(crate) fn pace(&self, rtt: Duration) -> f64 {
+        let initial = (INITIAL_DATAGRAMS * self.datagram) as f64 / rtt.as_secs_f64().max(1e-4);
+        let rate = self.estimate().unwrap_or_default();
+        match self.phase {
+            Phase::Startup => STARTUP_GAIN * rate.max(initial / STARTUP_GAIN),
+            Phase::Drain => rate / STARTUP_GAIN,
+            Phase::Cruise(step) => rate * CYCLE.get(step).copied().unwrap_or(1.0),
+        }
+    }
+
+    /// Bytes that bulk data may have in flight.
+    pub(crate) fn window(&self, min_rtt: Duration) -> usize {
+        let bdp = self.bdp(min_rtt);
+        match self.phase {
+            Phase::Startup => (bdp * 3).max(INITIAL_DATAGRAMS * self.datagram),
+            Phase::Drain | Phase::Cruise(_) => (bdp * 2).max(MIN_DATAGRAMS * self.datagram),
+        }
+    }
+
+    fn bdp(&self, min_rtt: Duration) -> usize {
+        // Below a quarter of a millisecond the hosts, not the path, set the round trip.
+        let rtt = min_rtt.as_secs_f64().max(2.5e-4);
+        (self.estimate().unwrap_or_default() * rtt) as usize
+    }
+}

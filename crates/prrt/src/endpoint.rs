@@ -1,0 +1,630 @@
+//! Many connections behind one socket: finds the connection of a datagram by its id, accepts and makes connections, and
+//! ignores strangers. Pure: no socket, no clock. After every call that takes `&mut self`, drain
+//! [`Endpoint::poll_transmit`] until it returns `None`, then ask [`Endpoint::poll_timeout`] again.
+
+mod peer;
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use arrayvec::ArrayVec;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use crate::config::Config;
+use crate::connect::Connecting;
+use crate::cookie::Cookies;
+use crate::error::{ConfigError, SendError};
+use crate::message::{Message, MessageId, Mode, Stream};
+use crate::payload::Payload;
+use crate::session::{Role, Session, Setup};
+use crate::slab::{Key, Slab};
+use crate::stats::Stats;
+use crate::time::{Epoch, Stamp};
+use crate::wire::frame::CloseReason;
+use crate::wire::{ConnectionId, Cookie, DATA_HEAD, Datagram, Writer};
+use peer::{Peer, PeerState};
+
+/// Replies to strangers that may wait for the socket; more are dropped.
+const MAX_REPLIES: usize = 16;
+const REPLY_LEN: usize = 64;
+/// Connections that have not proven their address before cookies are asked for.
+const MAX_UNPROVEN: usize = 8;
+
+/// Names a peer for as long as the endpoint works on it; of a client, across reconnections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PeerId(Key);
+
+/// Something that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Messages flow from now on.
+    Connected {
+        /// Who.
+        peer: PeerId,
+        /// Where it lives.
+        addr: SocketAddr,
+    },
+    /// The connection is lost or closed; what was queued or unread is gone.
+    Disconnected {
+        /// Who.
+        peer: PeerId,
+        /// Why.
+        reason: CloseReason,
+        /// Whether the endpoint tries again by itself; otherwise the id is no longer valid.
+        reconnecting: bool,
+    },
+    /// The peer now lives elsewhere (another network, another port of a translator).
+    Moved {
+        /// Who.
+        peer: PeerId,
+        /// Where it lives now.
+        addr: SocketAddr,
+    },
+}
+
+/// A datagram to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Where to.
+    pub to: SocketAddr,
+    /// Bytes used of the buffer.
+    pub len: usize,
+}
+
+/// Datagrams that belong to no connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StrayStats {
+    /// Not of this protocol, or damaged.
+    pub junk: u64,
+    /// Of this protocol but for no connection that exists.
+    pub unknown: u64,
+    /// Asked for a connection and were not given one: not listening, or no room.
+    pub turned_away: u64,
+    /// Replies to strangers that were dropped because too many waited.
+    pub replies_dropped: u64,
+}
+
+/// All connections behind one socket.
+#[derive(Debug)]
+pub struct Endpoint {
+    config: Config,
+    listening: bool,
+    rng: StdRng,
+    cookies: Cookies,
+    peers: Slab<Peer>,
+    by_id: HashMap<ConnectionId, Key>,
+    events: VecDeque<Event>,
+    replies: VecDeque<(SocketAddr, ArrayVec<u8, REPLY_LEN>)>,
+    turn: usize,
+    stray: StrayStats,
+}
+
+impl Endpoint {
+    /// An endpoint that makes connections and, if `listening`, accepts them. `seed` feeds connection ids and cookies: take
+    /// it from the system's entropy except in tests.
+    ///
+    /// # Errors
+    /// The configuration cannot work.
+    pub fn new(
+        now: Instant,
+        config: Config,
+        listening: bool,
+        seed: u64,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        let mut rng = StdRng::seed_from_u64(seed);
+        let cookies = Cookies::new(now, rng.random());
+        Ok(Self {
+            config,
+            listening,
+            rng,
+            cookies,
+            peers: Slab::default(),
+            by_id: HashMap::new(),
+            events: VecDeque::new(),
+            replies: VecDeque::new(),
+            turn: 0,
+            stray: StrayStats::default(),
+        })
+    }
+
+    /// The settings it was made with.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Begins to ask `addr` for a connection; goes on until it answers.
+    pub fn connect(&mut self, now: Instant, addr: SocketAddr) -> PeerId {
+        let (local, connecting) = self.start_connecting(now);
+        let state = PeerState::Connecting(connecting);
+        let key = self.peers.insert(Peer {
+            addr,
+            local,
+            remote: None,
+            state,
+            client: true,
+            announced: false,
+        });
+        self.by_id.insert(local, key);
+        PeerId(key)
+    }
+
+    fn start_connecting(&mut self, now: Instant) -> (ConnectionId, Connecting) {
+        let local = self.fresh_id();
+        let epoch = Epoch::new(now, self.rng.random());
+        (
+            local,
+            Connecting::new(now, local, epoch, self.config.connect_retry),
+        )
+    }
+
+    fn fresh_id(&mut self) -> ConnectionId {
+        loop {
+            let id = ConnectionId(self.rng.random());
+            if !self.by_id.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// Closes a connection with a goodbye, or stops asking for one.
+    pub fn close(&mut self, peer: PeerId) {
+        let Some(entry) = self.peers.get_mut(peer.0) else {
+            return;
+        };
+        entry.client = false;
+        match &mut entry.state {
+            PeerState::Up(session) => session.close(CloseReason::Done),
+            PeerState::Connecting(_) => self.remove(peer.0),
+        }
+    }
+
+    fn remove(&mut self, key: Key) {
+        if let Some(peer) = self.peers.remove(key) {
+            self.by_id.remove(&peer.local);
+        }
+    }
+
+    /// Queues a message for a peer. `life` bounds both sending and delivery; `None` means that an ordered message is
+    /// repeated until it arrives.
+    ///
+    /// # Errors
+    /// The message is not taken; the queue is as before.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        peer: PeerId,
+        stream: Stream,
+        life: Option<Duration>,
+        data: &[u8],
+    ) -> Result<MessageId, SendError> {
+        let peer = self.peers.get_mut(peer.0).ok_or(SendError::Closed)?;
+        let announced = peer.announced;
+        let session = peer
+            .session_mut()
+            .filter(|_| announced)
+            .ok_or(SendError::NotConnected)?;
+        session.send(now, stream, life, Payload::copy_of(data))
+    }
+
+    /// Whether a message still waits for its first departure.
+    pub fn is_queued(&self, peer: PeerId, id: MessageId) -> bool {
+        self.session(peer)
+            .is_some_and(|session| session.is_queued(id))
+    }
+
+    /// The next message from a peer.
+    pub fn recv(&mut self, now: Instant, peer: PeerId, mode: Mode) -> Option<Message> {
+        self.peers.get_mut(peer.0)?.session_mut()?.recv(now, mode)
+    }
+
+    fn session(&self, peer: PeerId) -> Option<&Session> {
+        self.peers.get(peer.0)?.session()
+    }
+
+    /// Whether messages flow.
+    pub fn is_connected(&self, peer: PeerId) -> bool {
+        self.peers.get(peer.0).is_some_and(|peer| peer.announced)
+    }
+
+    /// Where a peer lives.
+    pub fn addr(&self, peer: PeerId) -> Option<SocketAddr> {
+        self.peers.get(peer.0).map(|peer| peer.addr)
+    }
+
+    /// Every peer that messages flow to.
+    pub fn connected(&self) -> impl Iterator<Item = PeerId> {
+        self.peers
+            .iter()
+            .filter(|(_, peer)| peer.announced)
+            .map(|(key, _)| PeerId(key))
+    }
+
+    /// Counters and figures of a connection, since it came up.
+    pub fn stats(&self, peer: PeerId) -> Option<Stats> {
+        self.session(peer).map(Session::stats)
+    }
+
+    /// Messages and bytes queued or in flight towards a peer.
+    pub fn load(&self, peer: PeerId) -> Option<(usize, usize)> {
+        self.session(peer).map(Session::load)
+    }
+
+    /// Datagrams that belonged to no connection.
+    pub const fn stray_stats(&self) -> StrayStats {
+        self.stray
+    }
+
+    /// Takes a datagram that arrived at `now`.
+    pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        match Datagram::parse(bytes) {
+            Ok(Datagram::Data {
+                destination,
+                number,
+                body,
+            }) => self.on_data(now, from, destination, number, body),
+            Ok(Datagram::Hello {
+                source,
+                time,
+                cookie,
+                ..
+            }) => self.on_hello(now, from, source, time, &cookie),
+            Ok(Datagram::Accept {
+                destination,
+                source,
+                echo,
+                ..
+            }) => {
+                self.on_accept(now, from, destination, source, echo);
+            }
+            Ok(Datagram::Cookie {
+                destination,
+                cookie,
+            }) => self.on_cookie(now, from, destination, cookie),
+            Err(_) => self.stray.junk += 1,
+        }
+        self.settle(now);
+    }
+
+    fn on_data(&mut self, now: Instant, from: SocketAddr, to: ConnectionId, low: u32, body: &[u8]) {
+        let Some(key) = self.by_id.get(&to).copied() else {
+            self.stray.unknown += 1;
+            return;
+        };
+        let Some(peer) = self.peers.get_mut(key) else {
+            return;
+        };
+        let Some(session) = peer.session_mut() else {
+            self.stray.unknown += 1;
+            return;
+        };
+        let number = session.expand(low);
+        if session.is_repeat(number) {
+            session.on_repeat();
+            return;
+        }
+        let newest = session.handle_body(now, number, DATA_HEAD + body.len(), body);
+        self.on_proof(key);
+        if newest {
+            self.follow(key, from);
+        }
+    }
+
+    /// A peer that knows the id we sent to its address receives there.
+    fn on_proof(&mut self, key: Key) {
+        let Some(peer) = self.peers.get_mut(key).filter(|peer| !peer.announced) else {
+            return;
+        };
+        peer.announced = true;
+        let addr = peer.addr;
+        self.events.push_back(Event::Connected {
+            peer: PeerId(key),
+            addr,
+        });
+        self.replace_older(key, addr);
+    }
+
+    /// A client that starts again from the same address has no use for its earlier connection.
+    fn replace_older(&mut self, key: Key, addr: SocketAddr) {
+        let older = |(other, peer): &(Key, &Peer)| {
+            *other != key && peer.addr == addr && !peer.client && peer.announced
+        };
+        let Some((other, _)) = self.peers.iter().find(older) else {
+            return;
+        };
+        self.remove(other);
+        let reason = CloseReason::Replaced;
+        self.events.push_back(Event::Disconnected {
+            peer: PeerId(other),
+            reason,
+            reconnecting: false,
+        });
+    }
+
+    /// The newest datagram tells where the peer lives.
+    fn follow(&mut self, key: Key, from: SocketAddr) {
+        let Some(peer) = self.peers.get_mut(key).filter(|peer| peer.addr != from) else {
+            return;
+        };
+        peer.addr = from;
+        self.events.push_back(Event::Moved {
+            peer: PeerId(key),
+            addr: from,
+        });
+    }
+
+    fn on_hello(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        source: ConnectionId,
+        time: Stamp,
+        cookie: &Cookie,
+    ) {
+        if !self.listening {
+            self.stray.turned_away += 1;
+            return;
+        }
+        if let Some(local) = self.known(from, source) {
+            self.reply(
+                from,
+                &Datagram::Accept {
+                    destination: source,
+                    source: local,
+                    echo: time,
+                    handshake: &[],
+                },
+            );
+            return;
+        }
+        if self.peers.len() >= self.config.max_peers {
+            self.stray.turned_away += 1;
+            return;
+        }
+        if self.is_besieged() && !self.cookies.check(now, from, cookie) {
+            let cookie = self.cookies.make(now, from);
+            self.reply(
+                from,
+                &Datagram::Cookie {
+                    destination: source,
+                    cookie,
+                },
+            );
+            return;
+        }
+        let local = self.admit(now, from, source);
+        self.reply(
+            from,
+            &Datagram::Accept {
+                destination: source,
+                source: local,
+                echo: time,
+                handshake: &[],
+            },
+        );
+    }
+
+    /// The id we gave to a client that asks again.
+    fn known(&self, from: SocketAddr, source: ConnectionId) -> Option<ConnectionId> {
+        let same = |peer: &&Peer| !peer.client && peer.addr == from && peer.remote == Some(source);
+        self.peers
+            .iter()
+            .map(|(_, peer)| peer)
+            .find(same)
+            .map(|peer| peer.local)
+    }
+
+    fn is_besieged(&self) -> bool {
+        self.peers
+            .iter()
+            .filter(|(_, peer)| !peer.client && !peer.announced)
+            .count()
+            >= MAX_UNPROVEN
+    }
+
+    fn admit(&mut self, now: Instant, addr: SocketAddr, remote: ConnectionId) -> ConnectionId {
+        let local = self.fresh_id();
+        let epoch = Epoch::new(now, self.rng.random());
+        let setup = Setup {
+            role: Role::Server,
+            local,
+            remote,
+            epoch,
+            rtt: None,
+        };
+        let state = PeerState::Up(Box::new(Session::new(now, &self.config, &setup)));
+        let remote = Some(remote);
+        let key = self.peers.insert(Peer {
+            addr,
+            local,
+            remote,
+            state,
+            client: false,
+            announced: false,
+        });
+        self.by_id.insert(local, key);
+        local
+    }
+
+    fn reply(&mut self, to: SocketAddr, datagram: &Datagram<'_>) {
+        if self.replies.len() >= MAX_REPLIES {
+            self.stray.replies_dropped += 1;
+            return;
+        }
+        let mut bytes = [0; REPLY_LEN];
+        let mut writer = Writer::new(&mut bytes);
+        if datagram.emit(&mut writer).is_some() {
+            let len = writer.len();
+            self.replies
+                .push_back((to, bytes.into_iter().take(len).collect()));
+        }
+    }
+
+    fn on_accept(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        to: ConnectionId,
+        source: ConnectionId,
+        echo: Stamp,
+    ) {
+        let Some(key) = self.by_id.get(&to).copied() else {
+            self.stray.unknown += 1;
+            return;
+        };
+        let Some(peer) = self
+            .peers
+            .get_mut(key)
+            .filter(|peer| peer.client && peer.addr == from)
+        else {
+            return;
+        };
+        let PeerState::Connecting(connecting) = &peer.state else {
+            return;
+        };
+        let rtt = connecting.rtt(now, echo);
+        let setup = Setup {
+            role: Role::Client,
+            local: to,
+            remote: source,
+            epoch: connecting.epoch(),
+            rtt,
+        };
+        peer.state = PeerState::Up(Box::new(Session::new(now, &self.config, &setup)));
+        peer.remote = Some(source);
+        peer.announced = true;
+        self.events.push_back(Event::Connected {
+            peer: PeerId(key),
+            addr: from,
+        });
+    }
+
+    fn on_cookie(&mut self, now: Instant, from: SocketAddr, to: ConnectionId, cookie: Cookie) {
+        let peer = self
+            .by_id
+            .get(&to)
+            .copied()
+            .and_then(|key| self.peers.get_mut(key));
+        let Some(peer) = peer.filter(|peer| peer.addr == from) else {
+            self.stray.unknown += 1;
+            return;
+        };
+        if let PeerState::Connecting(connecting) = &mut peer.state {
+            connecting.on_cookie(now, cookie);
+        }
+    }
+
+    /// Lets everything happen that is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.peers
+            .iter_mut()
+            .for_each(|(_, peer)| peer.handle_timeout(now));
+        self.settle(now);
+    }
+
+    /// Removes or restarts connections that have ended.
+    fn settle(&mut self, now: Instant) {
+        while let Some((key, reason)) = self.ended() {
+            self.finish(now, key, reason);
+        }
+    }
+
+    fn ended(&self) -> Option<(Key, CloseReason)> {
+        self.peers
+            .iter()
+            .find_map(|(key, peer)| Some((key, peer.session()?.closed()?)))
+    }
+
+    fn finish(&mut self, now: Instant, key: Key, reason: CloseReason) {
+        let Some(peer) = self.peers.get(key) else {
+            return;
+        };
+        let (announced, reconnecting) = (peer.announced, peer.client && self.config.reconnect);
+        if reconnecting {
+            self.restart(now, key);
+        } else {
+            self.remove(key);
+        }
+        if announced {
+            self.events.push_back(Event::Disconnected {
+                peer: PeerId(key),
+                reason,
+                reconnecting,
+            });
+        }
+    }
+
+    fn restart(&mut self, now: Instant, key: Key) {
+        let (local, connecting) = self.start_connecting(now);
+        let Some(peer) = self.peers.get_mut(key) else {
+            return;
+        };
+        self.by_id.remove(&peer.local);
+        self.by_id.insert(local, key);
+        peer.local = local;
+        peer.remote = None;
+        peer.announced = false;
+        peer.state = PeerState::Connecting(connecting);
+    }
+
+    /// Writes the next datagram into `buffer`, which should hold `Config::max_datagram` bytes.
+    pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
+        if let Some(transmit) = self.poll_reply(buffer) {
+            return Some(transmit);
+        }
+        let transmit = self.poll_peers(now, buffer);
+        self.settle(now);
+        transmit
+    }
+
+    fn poll_reply(&mut self, buffer: &mut [u8]) -> Option<Transmit> {
+        let (to, bytes) = self.replies.pop_front()?;
+        buffer.get_mut(..bytes.len())?.copy_from_slice(&bytes);
+        Some(Transmit {
+            to,
+            len: bytes.len(),
+        })
+    }
+
+    /// Peers take turns, so that one with much to send does not keep the others waiting.
+    fn poll_peers(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
+        let turn = self.turn;
+        let mut write = |(at, peer): (usize, &mut Peer)| {
+            let len = peer.poll_transmit(now, buffer)?;
+            Some((at, Transmit { to: peer.addr, len }))
+        };
+        let mut found = self
+            .peers
+            .iter_mut()
+            .map(|(_, peer)| peer)
+            .enumerate()
+            .skip(turn)
+            .find_map(&mut write);
+        if found.is_none() {
+            found = self
+                .peers
+                .iter_mut()
+                .map(|(_, peer)| peer)
+                .enumerate()
+                .take(turn)
+                .find_map(write);
+        }
+        self.turn = found.map_or(0, |(at, _)| at + 1);
+        found.map(|(_, transmit)| transmit)
+    }
+
+    /// What happened since the last call, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`Endpoint::handle_timeout`] (and then [`Endpoint::poll_transmit`]) is due, and why.
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.peers
+            .iter()
+            .filter_map(|(_, peer)| peer.poll_timeout())
+            .min_by_key(|&(at, _)| at)
+    }
+}

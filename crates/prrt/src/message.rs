@@ -1,0 +1,81 @@
+//! What the application hands over and gets back.
+
+use std::time::{Duration, Instant};
+
+use crate::payload::Payload;
+use crate::seq::Seq;
+
+/// Which stream a message belongs to, and with that how it is carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stream {
+    /// Newest wins, per key: an older message is no longer repaired once a newer one of the same key is sent, and
+    /// the receiver drops what is older than what it has.
+    Latest(u8),
+    /// In order until expiry, per number: a lost message holds back later ones of the same number only, and only
+    /// until it expires. Without an expiry it is reliable for the life of the connection.
+    Ordered(u8),
+}
+
+/// Names a message that was accepted for sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MessageId {
+    /// Its stream.
+    pub stream: Stream,
+    /// Its number within the stream.
+    pub seq: Seq,
+}
+
+/// How [`recv`](crate::Endpoint::recv) picks among what has arrived. Applies to ordered streams; of `Latest`
+/// streams there is never more than the newest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// As soon as it is there, in order of arrival of each stream, gaps or not.
+    Asap,
+    /// In order; a missing message is given up once it expires within `window` from now.
+    Ordered {
+        /// How much earlier than its expiry a missing message is given up.
+        window: Duration,
+    },
+    /// The newest that is there; older ones are dropped.
+    Latest,
+}
+
+impl Mode {
+    /// In order, waiting for missing messages until the last moment.
+    pub const IN_ORDER: Self = Self::Ordered {
+        window: Duration::ZERO,
+    };
+}
+
+/// A message that came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its stream.
+    pub stream: Stream,
+    /// Its number within the stream.
+    pub seq: Seq,
+    /// Its bytes.
+    pub data: Payload,
+    /// When its last missing piece arrived here.
+    pub at: Instant,
+    /// Estimate of the time from `send` at the sender to delivery here: exact up to the asymmetry of the path.
+    pub age: Duration,
+    /// What is left of its life at delivery; `None` if it never expires.
+    pub remaining: Option<Duration>,
+    /// Which transmission arrived first, 0 for the original.
+    pub attempt: u8,
+    /// Messages of this stream that were never delivered between the previous delivered one and this one.
+    pub gap_before: u32,
+}
+
+impl Message {
+    /// Whether the original was lost and a repair arrived first.
+    pub const fn repaired(&self) -> bool {
+        self.attempt > 0
+    }
+
+    /// Local instant at which it expires.
+    pub fn expires(&self, now: Instant) -> Option<Instant> {
+        self.remaining.map(|left| now + left)
+    }
+}

@@ -1,0 +1,117 @@
+//! Everything known about the way to one peer, gathered so that the rest asks one place: round trip, loss, clock,
+//! bottleneck and departure times.
+
+use std::time::{Duration, Instant};
+
+use crate::bandwidth::{Bandwidth, Snapshot};
+use crate::clock::PeerClock;
+use crate::loss::Loss;
+use crate::pacer::Pacer;
+use crate::planner::Path;
+use crate::rtt::Rtt;
+use crate::sent::AckOutcome;
+use crate::stats::RttStats;
+use crate::time::Stamp;
+
+/// Below this much queueing the path counts as free.
+const QUEUEING_MIN: Duration = Duration::from_millis(5);
+
+/// Estimators of one path.
+#[derive(Debug)]
+pub(crate) struct PathState {
+    pub(crate) rtt: Rtt,
+    pub(crate) loss: Loss,
+    pub(crate) clock: PeerClock,
+    pub(crate) bandwidth: Bandwidth,
+    pub(crate) pacer: Pacer,
+}
+
+impl PathState {
+    pub(crate) fn new(now: Instant, datagram: usize) -> Self {
+        Self {
+            rtt: Rtt::new(),
+            loss: Loss::new(),
+            clock: PeerClock::new(now),
+            bandwidth: Bandwidth::new(datagram),
+            pacer: Pacer::default(),
+        }
+    }
+
+    /// What the planner needs.
+    pub(crate) fn plan(&self) -> Path {
+        let queueing = self.rtt.queueing();
+        let congestion = if self.is_congested() {
+            queueing / 4
+        } else {
+            Duration::ZERO
+        };
+        Path {
+            timeout: self.rtt.timeout(),
+            one_way: self.rtt.one_way_late(),
+            burst: self.loss.burst().unwrap_or_default(),
+            loss: self.loss.recent(),
+            congestion,
+            period: None,
+        }
+    }
+
+    /// Whether queues on the way make it clearly slower than it can be.
+    pub(crate) fn is_congested(&self) -> bool {
+        let min = self.rtt.min().unwrap_or_default();
+        self.bandwidth.found() && self.rtt.queueing() > QUEUEING_MIN.max(min)
+    }
+
+    /// An acknowledgement came.
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Instant,
+        outcome: &AckOutcome,
+        hold: Duration,
+        in_flight: usize,
+    ) {
+        if let Some(elapsed) = outcome.elapsed {
+            self.rtt.sample(now, elapsed, hold);
+        }
+        if let Some((sent_at, snapshot)) = outcome.newest {
+            self.bandwidth
+                .on_ack(now, outcome.bytes, sent_at, &snapshot);
+        }
+        self.bandwidth
+            .advance(now, self.rtt.min().unwrap_or_default(), in_flight);
+    }
+
+    /// A datagram leaves.
+    pub(crate) fn on_send(&mut self, now: Instant, bytes: usize, in_flight: usize) -> Snapshot {
+        let rate = self.bandwidth.pace(self.rtt.typical());
+        self.pacer.charge(now, bytes, rate);
+        self.bandwidth.on_send(now, in_flight)
+    }
+
+    /// Bytes that bulk data may have in flight.
+    pub(crate) fn window(&self) -> usize {
+        self.bandwidth.window(self.rtt.min().unwrap_or_default())
+    }
+
+    /// How long after departure a datagram that is not acknowledged is lost and not merely late.
+    pub(crate) fn horizon(&self) -> Duration {
+        self.rtt.timeout() * 2 + Duration::from_millis(50)
+    }
+
+    /// Birth on the local clock of something that was `age` old when a datagram stamped `stamp` left. Half the smallest
+    /// round trip stands for the way, so that ages are true ages on a symmetric path.
+    pub(crate) fn birth(&self, stamp: Stamp, age: Duration, at: Instant) -> Instant {
+        let arrival = self.clock.local(stamp).unwrap_or(at).min(at);
+        arrival
+            .checked_sub(self.rtt.one_way_min() + age)
+            .unwrap_or(at)
+    }
+
+    /// Round-trip figures, after the first sample.
+    pub(crate) fn rtt_stats(&self) -> Option<RttStats> {
+        Some(RttStats {
+            smoothed: self.rtt.smoothed()?,
+            variation: self.rtt.variation()?,
+            min: self.rtt.min()?,
+        })
+    }
+}

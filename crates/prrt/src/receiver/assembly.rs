@@ -1,0 +1,155 @@
+//! Puts large messages together from fragments, within a bound on memory. Gives room to newer data by forgetting what has
+//! expired; never touches complete messages.
+
+use std::time::Instant;
+
+use crate::message::Stream;
+use crate::seq::Seq;
+use crate::wire::frame::{Fragment, Part};
+
+/// Most messages in assembly at once.
+const MAX_OPEN: usize = 64;
+
+/// A message of which fragments are missing.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    pub(crate) stream: Stream,
+    pub(crate) seq: Seq,
+    pub(crate) expires: Option<Instant>,
+    pub(crate) attempt: u8,
+    buffer: Vec<u8>,
+    size: u16,
+    have: Vec<u64>,
+    missing: usize,
+}
+
+/// What became of a fragment.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// Taken, others are missing.
+    Partial,
+    /// It was there already, or contradicts the ones before.
+    Duplicate,
+    /// There is no room for another large message.
+    NoRoom,
+    /// The message is complete: its bytes and the highest attempt among its fragments.
+    Complete(Vec<u8>, u8),
+}
+
+impl Assembly {
+    fn new(part: &Part<'_>, fragment: Fragment, expires: Option<Instant>) -> Self {
+        let count = fragment.count();
+        Self {
+            stream: part.stream,
+            seq: part.seq,
+            expires,
+            attempt: 0,
+            buffer: vec![0; fragment.total as usize],
+            size: fragment.size,
+            have: vec![0; count.div_ceil(64)],
+            missing: count,
+        }
+    }
+
+    /// Whether the fragment was news.
+    fn add(&mut self, part: &Part<'_>, fragment: Fragment) -> bool {
+        if fragment.size != self.size || fragment.total as usize != self.buffer.len() {
+            return false;
+        }
+        let bit = 1u64 << (fragment.index % 64);
+        let Some(word) = self
+            .have
+            .get_mut(usize::from(fragment.index / 64))
+            .filter(|word| **word & bit == 0)
+        else {
+            return false;
+        };
+        let start = usize::from(fragment.index) * usize::from(self.size);
+        let Some(target) = self.buffer.get_mut(start..start + part.data.len()) else {
+            return false;
+        };
+        target.copy_from_slice(part.data);
+        *word |= bit;
+        self.missing -= 1;
+        self.attempt = self.attempt.max(part.attempt);
+        true
+    }
+}
+
+/// All messages in assembly of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Assemblies {
+    open: Vec<Assembly>,
+    bytes: usize,
+}
+
+impl Assemblies {
+    /// Adds a fragment; `limit` bounds the bytes of all messages in assembly.
+    pub(crate) fn add(
+        &mut self,
+        part: &Part<'_>,
+        fragment: Fragment,
+        expires: Option<Instant>,
+        limit: usize,
+    ) -> Outcome {
+        let found = self
+            .open
+            .iter()
+            .position(|a| a.stream == part.stream && a.seq == part.seq);
+        let Some(at) = found.or_else(|| self.start(part, fragment, expires, limit)) else {
+            return Outcome::NoRoom;
+        };
+        let Some(assembly) = self.open.get_mut(at) else {
+            return Outcome::NoRoom;
+        };
+        if !assembly.add(part, fragment) {
+            return Outcome::Duplicate;
+        }
+        if assembly.missing > 0 {
+            return Outcome::Partial;
+        }
+        let done = self.open.swap_remove(at);
+        self.bytes -= done.buffer.len();
+        Outcome::Complete(done.buffer, done.attempt)
+    }
+
+    fn start(
+        &mut self,
+        part: &Part<'_>,
+        fragment: Fragment,
+        expires: Option<Instant>,
+        limit: usize,
+    ) -> Option<usize> {
+        let total = fragment.total as usize;
+        if self.open.len() >= MAX_OPEN || self.bytes + total > limit {
+            return None;
+        }
+        self.bytes += total;
+        self.open.push(Assembly::new(part, fragment, expires));
+        Some(self.open.len() - 1)
+    }
+
+    /// Forgets every message for which `keep` is false.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Assembly) -> bool) {
+        self.open.retain(|assembly| keep(assembly));
+        self.bytes = self.open.iter().map(|assembly| assembly.buffer.len()).sum();
+    }
+
+    /// Bytes set aside.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The earliest expiry.
+    pub(crate) fn next_expiry(&self) -> Option<Instant> {
+        self.open
+            .iter()
+            .filter_map(|assembly| assembly.expires)
+            .min()
+    }
+
+    /// Whether nothing is in assembly.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+}

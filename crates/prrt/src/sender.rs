@@ -1,0 +1,385 @@
+//! The sending half: accepts messages into bounded queues, decides what leaves next, plans repairs, and lets messages die
+//! at their own deadline. Writes frames, never datagrams, and reads no clock.
+
+mod budget;
+mod outgoing;
+mod streams;
+mod write;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::{Duration, Instant};
+
+use crate::config::Config;
+use crate::error::SendError;
+use crate::message::{MessageId, Stream};
+use crate::payload::Payload;
+use crate::planner::Path;
+use crate::sent::PartRef;
+use crate::seq::{PacketNumber, Seq};
+use crate::slab::{Key, Slab};
+use crate::stats::SendStats;
+use crate::time::MAX_LIFE;
+use crate::wire::frame::part_overhead;
+use budget::Budget;
+use outgoing::Outgoing;
+pub(crate) use outgoing::{Lane, State};
+use streams::{LatestTx, OrderedTx};
+
+/// Small messages remembered for riding along.
+const RECENT: usize = 8;
+
+/// Least time a late acknowledgement is waited for.
+const MIN_LINGER: Duration = Duration::from_millis(100);
+
+/// What the sender needs to know at the moment of writing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment<'a> {
+    pub(crate) now: Instant,
+    pub(crate) number: PacketNumber,
+    pub(crate) path: &'a Path,
+}
+
+/// Queues and plans of one connection.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    config: Config,
+    fragment: usize,
+    first_seq: Seq,
+    messages: Slab<Outgoing>,
+    /// Messages that are worked on, and their bytes.
+    active: usize,
+    bytes: usize,
+    /// Messages of which fragments are under way.
+    bulk_open: usize,
+    /// How long a late acknowledgement is waited for.
+    linger: Duration,
+    latest: Vec<LatestTx>,
+    ordered: Vec<OrderedTx>,
+    turn: usize,
+    timers: BinaryHeap<Reverse<(Instant, Key)>>,
+    due: VecDeque<Key>,
+    bulk: VecDeque<Key>,
+    recent: VecDeque<Key>,
+    budget: Budget,
+    pub(crate) stats: SendStats,
+}
+
+impl Sender {
+    /// `room` is what a datagram has left for frames; `first_seq` is where every stream begins.
+    pub(crate) fn new(config: &Config, room: usize, first_seq: Seq) -> Self {
+        Self {
+            config: config.clone(),
+            fragment: room.saturating_sub(part_overhead(true, true)).max(1),
+            first_seq,
+            messages: Slab::default(),
+            active: 0,
+            bytes: 0,
+            bulk_open: 0,
+            linger: MIN_LINGER,
+            latest: Vec::new(),
+            ordered: Vec::new(),
+            turn: 0,
+            timers: BinaryHeap::new(),
+            due: VecDeque::new(),
+            bulk: VecDeque::new(),
+            recent: VecDeque::with_capacity(RECENT + 1),
+            budget: Budget::new(config.max_redundancy),
+            stats: SendStats::default(),
+        }
+    }
+
+    /// Queues a message.
+    pub(crate) fn push(
+        &mut self,
+        now: Instant,
+        stream: Stream,
+        life: Option<Duration>,
+        payload: Payload,
+    ) -> Result<MessageId, SendError> {
+        self.check(stream, life, payload.len())?;
+        let len = payload.len();
+        let seq = self.take_seq(stream);
+        let id = MessageId { stream, seq };
+        let key = self
+            .messages
+            .insert(Outgoing::new(id, payload, now, life, self.fragment));
+        self.bytes += len;
+        self.active += 1;
+        self.stats.messages += 1;
+        self.enqueue(now, stream, seq, key);
+        if let Some(at) = self.messages.get(key).and_then(|message| message.timer) {
+            self.timers.push(Reverse((at, key)));
+        }
+        Ok(id)
+    }
+
+    fn check(&self, stream: Stream, life: Option<Duration>, len: usize) -> Result<(), SendError> {
+        let max = self
+            .config
+            .max_message
+            .min(self.fragment * usize::from(u16::MAX));
+        if len > max {
+            return Err(SendError::TooLarge { len, max });
+        }
+        if let Some(life) = life.filter(|&life| life.is_zero() || life > MAX_LIFE) {
+            return Err(SendError::Life(life));
+        }
+        let messages = self.active;
+        let full =
+            messages >= self.config.send_messages || self.bytes + len > self.config.send_bytes;
+        if full && !self.replaces(stream) {
+            return Err(SendError::Full {
+                messages,
+                bytes: self.bytes,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether a message on `stream` would take the place of one that is still queued.
+    fn replaces(&self, stream: Stream) -> bool {
+        let Stream::Latest(id) = stream else {
+            return false;
+        };
+        let current = self
+            .latest
+            .iter()
+            .find(|tx| tx.id == id)
+            .and_then(|tx| tx.current);
+        current
+            .and_then(|key| self.messages.get(key))
+            .is_some_and(|message| message.state == State::Queued)
+    }
+
+    fn take_seq(&mut self, stream: Stream) -> Seq {
+        let next = match stream {
+            Stream::Latest(id) => &mut self.latest_mut(id).next,
+            Stream::Ordered(id) => &mut self.ordered_mut(id).next,
+        };
+        let seq = *next;
+        *next = seq.next();
+        seq
+    }
+
+    fn latest_mut(&mut self, id: u8) -> &mut LatestTx {
+        let at = self
+            .latest
+            .binary_search_by_key(&id, |tx| tx.id)
+            .unwrap_or_else(|at| {
+                self.latest.insert(at, LatestTx::new(id, self.first_seq));
+                at
+            });
+        &mut self.latest[at]
+    }
+
+    fn ordered_mut(&mut self, id: u8) -> &mut OrderedTx {
+        let at = self
+            .ordered
+            .binary_search_by_key(&id, |tx| tx.id)
+            .unwrap_or_else(|at| {
+                self.ordered.insert(at, OrderedTx::new(id, self.first_seq));
+                at
+            });
+        &mut self.ordered[at]
+    }
+
+    fn enqueue(&mut self, now: Instant, stream: Stream, seq: Seq, key: Key) {
+        match stream {
+            Stream::Ordered(id) => self.ordered_mut(id).queue.push_back((seq, key)),
+            Stream::Latest(id) => {
+                if let Some(old) = self.latest_mut(id).current.replace(key) {
+                    self.supersede(now, old);
+                }
+            }
+        }
+    }
+
+    fn supersede(&mut self, now: Instant, key: Key) {
+        let Some(message) = self.messages.get_mut(key) else {
+            return;
+        };
+        if message.alive() {
+            message.superseded = true;
+            self.stats.superseded += 1;
+            self.give_up(now, key);
+        }
+    }
+
+    /// Stops work on a message. One that was sent lingers to learn whether it arrived.
+    fn give_up(&mut self, now: Instant, key: Key) {
+        self.release(key);
+        let Some(message) = self.messages.get_mut(key) else {
+            return;
+        };
+        if message.state == State::Queued {
+            self.messages.remove(key);
+            return;
+        }
+        message.state = State::Dying;
+        self.set_timer(key, now + self.linger);
+    }
+
+    /// Gives back what an active message occupies.
+    fn release(&mut self, key: Key) {
+        let Some(message) = self.messages.get_mut(key).filter(|message| message.alive()) else {
+            return;
+        };
+        self.active -= 1;
+        self.bytes -= message.payload.len();
+        message.payload = Payload::copy_of(&[]);
+        let fragments = message.bulk.take().is_some() && message.state == State::Flying;
+        self.bulk_open -= usize::from(fragments);
+    }
+
+    /// Tells how long acknowledgements take at most on this path.
+    pub(crate) fn set_linger(&mut self, linger: Duration) {
+        self.linger = linger.max(MIN_LINGER);
+    }
+
+    fn set_timer(&mut self, key: Key, at: Instant) {
+        let Some(message) = self.messages.get_mut(key) else {
+            return;
+        };
+        message.timer = Some(at);
+        self.timers.push(Reverse((at, key)));
+    }
+
+    fn alive(&self, key: Key) -> bool {
+        self.messages.get(key).is_some_and(Outgoing::alive)
+    }
+
+    /// Lets due timers fire: expiry, repair, end of the wait for a late acknowledgement.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.prune();
+        while let Some(&Reverse((at, key))) = self.timers.peek() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            self.on_timer(now, key);
+            self.prune();
+        }
+    }
+
+    fn on_timer(&mut self, now: Instant, key: Key) {
+        let Some(message) = self.messages.get_mut(key) else {
+            return;
+        };
+        message.timer = None;
+        if !message.alive() {
+            let superseded = message.superseded;
+            self.messages.remove(key);
+            self.stats.unconfirmed += u64::from(!superseded);
+        } else if message.expired(now) {
+            self.expire(now, key);
+        } else {
+            self.make_due(key);
+        }
+    }
+
+    fn expire(&mut self, now: Instant, key: Key) {
+        let unsent = self
+            .messages
+            .get(key)
+            .is_some_and(|message| message.state == State::Queued);
+        *(if unsent {
+            &mut self.stats.expired_unsent
+        } else {
+            &mut self.stats.expired_unconfirmed
+        }) += 1;
+        self.give_up(now, key);
+    }
+
+    fn make_due(&mut self, key: Key) {
+        let Some(message) = self.messages.get_mut(key) else {
+            return;
+        };
+        if message.bulk.is_some() || message.repair_due || message.state != State::Flying {
+            return;
+        }
+        message.repair_due = true;
+        self.due.push_back(key);
+        if let Some(at) = self.messages.get(key).and_then(|message| message.expires) {
+            self.set_timer(key, at);
+        }
+    }
+
+    /// The path is back after a silence: reliable messages need not wait for their back-off.
+    pub(crate) fn revive(&mut self) {
+        let keys: Vec<Key> = self
+            .messages
+            .iter()
+            .filter(|(_, m)| m.expires.is_none())
+            .map(|(key, _)| key)
+            .collect();
+        keys.into_iter().for_each(|key| self.make_due(key));
+    }
+
+    /// Forgets timers that no longer mean anything.
+    pub(crate) fn prune(&mut self) {
+        while let Some(&Reverse((at, key))) = self.timers.peek() {
+            if self
+                .messages
+                .get(key)
+                .is_some_and(|message| message.timer == Some(at))
+            {
+                return;
+            }
+            self.timers.pop();
+        }
+    }
+
+    /// When [`Sender::handle_timeout`] is due.
+    pub(crate) fn next_timer(&self) -> Option<Instant> {
+        self.timers.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// A part arrived.
+    pub(crate) fn on_acked(&mut self, part: PartRef) {
+        let Some(message) = self.messages.get_mut(part.key) else {
+            return;
+        };
+        if message
+            .bulk
+            .as_mut()
+            .is_some_and(|bulk| !bulk.ack(part.fragment))
+        {
+            return;
+        }
+        if message.large && !message.alive() {
+            return;
+        }
+        self.stats.confirmed += u64::from(!message.superseded);
+        self.release(part.key);
+        self.messages.remove(part.key);
+    }
+
+    /// A datagram with a part seems lost. Whole messages have their own plan.
+    pub(crate) fn on_lost(&mut self, number: u64, part: PartRef) {
+        let Some(bulk) = self
+            .messages
+            .get_mut(part.key)
+            .and_then(|message| message.bulk.as_mut())
+        else {
+            return;
+        };
+        let idle = !bulk.has_work();
+        bulk.lost(part.fragment, number);
+        if idle && bulk.has_work() {
+            self.bulk.push_back(part.key);
+        }
+    }
+
+    /// Whether `id` still waits for its first departure.
+    pub(crate) fn is_queued(&self, id: MessageId) -> bool {
+        self.messages
+            .iter()
+            .any(|(_, message)| message.id == id && message.state == State::Queued)
+    }
+
+    /// Messages and bytes queued or in flight.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        (self.active, self.bytes)
+    }
+}

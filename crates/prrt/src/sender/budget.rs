@@ -1,0 +1,90 @@
+//! Token bucket for repairs: every new message pays for the repairs that the redundancy cap allows, and a trickle keeps
+//! reliable messages trying through an outage. Keeps a narrow link from a storm of repairs.
+
+use std::time::{Duration, Instant};
+
+const MAX_TOKENS: f64 = 24.0;
+const INITIAL_TOKENS: f64 = 4.0;
+/// One repair each 50 ms whatever the traffic.
+const TRICKLE_PER_S: f64 = 20.0;
+
+/// Repair allowance of one connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    per_message: f64,
+    tokens: f64,
+    filled: Option<Instant>,
+}
+
+impl Budget {
+    /// `max_redundancy` is the largest mean number of datagrams per message.
+    pub(crate) fn new(max_redundancy: f32) -> Self {
+        Self {
+            per_message: f64::from(max_redundancy) - 1.0,
+            tokens: INITIAL_TOKENS,
+            filled: None,
+        }
+    }
+
+    /// A new message left.
+    pub(crate) fn on_message(&mut self) {
+        self.tokens = (self.tokens + self.per_message).min(MAX_TOKENS);
+    }
+
+    /// Whether a datagram of repairs may leave.
+    pub(crate) fn ready(&mut self, now: Instant) -> bool {
+        let filled = *self.filled.get_or_insert(now);
+        let elapsed = now.saturating_duration_since(filled);
+        self.tokens = (self.tokens + elapsed.as_secs_f64() * TRICKLE_PER_S).min(MAX_TOKENS);
+        self.filled = Some(now.max(filled));
+        self.tokens >= 1.0
+    }
+
+    /// A datagram of repairs left.
+    pub(crate) fn spend(&mut self) {
+        self.tokens -= 1.0;
+    }
+
+    /// When a repair may leave, if no new message comes before.
+    pub(crate) fn next(&self, now: Instant) -> Instant {
+        let missing = (1.0 - self.tokens).max(0.0);
+        let from = self.filled.unwrap_or(now);
+        from + Duration::from_secs_f64(missing / TRICKLE_PER_S) + Duration::from_micros(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repairs_never_exceed_the_cap_and_the_trickle() {
+        let start = Instant::now();
+        let mut budget = Budget::new(2.5);
+        let mut repairs = 0.0;
+        for i in 0..1000u32 {
+            let now = start + Duration::from_millis(1) * i;
+            budget.on_message();
+            while budget.ready(now) {
+                budget.spend();
+                repairs += 1.0;
+            }
+        }
+        assert!(
+            repairs <= 1000.0 * 1.5 + TRICKLE_PER_S + INITIAL_TOKENS,
+            "{repairs}"
+        );
+        assert!(repairs >= 1000.0 * 1.5, "{repairs}");
+    }
+
+    #[test]
+    fn trickle_goes_on_without_messages() {
+        let start = Instant::now();
+        let mut budget = Budget::new(1.0);
+        while budget.ready(start) {
+            budget.spend();
+        }
+        assert!(!budget.ready(start));
+        assert!(budget.ready(budget.next(start)));
+    }
+}

@@ -1,0 +1,237 @@
+//! An established connection: ties the sending and receiving halves to one path and one sequence of datagrams. Knows
+//! neither sockets nor how the connection came about. After every call that takes `&mut self`, drain
+//! [`Session::poll_transmit`] before asking [`Session::poll_timeout`].
+
+mod input;
+mod transmit;
+
+use std::time::{Duration, Instant};
+
+use crate::ack::AckState;
+use crate::config::Config;
+use crate::error::SendError;
+use crate::message::{Message, MessageId, Mode, Stream};
+use crate::path::PathState;
+use crate::payload::Payload;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::sent::SentLog;
+use crate::seq::Seq;
+use crate::stats::Stats;
+use crate::time::Epoch;
+use crate::wire::frame::CloseReason;
+use crate::wire::{ConnectionId, DATA_HEAD};
+
+/// Bytes of a datagram kept free for a short acknowledgement next to a fragment.
+const ACK_ROOM: usize = 16;
+/// Bytes of the time stamp at the start of a body.
+const STAMP_LEN: usize = 4;
+
+/// Which end of the connection this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Client,
+    Server,
+}
+
+/// What a session needs from the handshake.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) role: Role,
+    pub(crate) local: ConnectionId,
+    pub(crate) remote: ConnectionId,
+    pub(crate) epoch: Epoch,
+    /// Round trip of the handshake, where this end could measure it.
+    pub(crate) rtt: Option<Duration>,
+}
+
+/// State of an established connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    role: Role,
+    remote: ConnectionId,
+    epoch: Epoch,
+    max_datagram: usize,
+    piggyback_below: usize,
+    keep_alive: Duration,
+    idle_timeout: Duration,
+    path: PathState,
+    acks: AckState,
+    sent: SentLog,
+    sender: Sender,
+    receiver: Receiver,
+    last_heard: Instant,
+    last_sent: Instant,
+    /// When something left that the peer has to answer.
+    last_asked: Instant,
+    ping: bool,
+    /// Something of ours has been acknowledged.
+    heard_ack: bool,
+    /// What kept the last `poll_transmit` from sending more, until when.
+    blocked: Option<(Instant, &'static str)>,
+    closing: Option<CloseReason>,
+    closed: Option<CloseReason>,
+    stats: Stats,
+}
+
+impl Session {
+    pub(crate) fn new(now: Instant, config: &Config, setup: &Setup) -> Self {
+        let room = config.max_datagram - DATA_HEAD - STAMP_LEN - ACK_ROOM;
+        let mut path = PathState::new(now, config.max_datagram);
+        if let Some(rtt) = setup.rtt {
+            path.rtt.sample(now, rtt, Duration::ZERO);
+        }
+        Self {
+            role: setup.role,
+            remote: setup.remote,
+            epoch: setup.epoch,
+            max_datagram: config.max_datagram,
+            piggyback_below: config.piggyback_below,
+            keep_alive: config.keep_alive,
+            idle_timeout: config.idle_timeout,
+            path,
+            acks: AckState::new(),
+            sent: SentLog::default(),
+            sender: Sender::new(config, room, Seq::new(setup.remote.0)),
+            receiver: Receiver::new(config, Seq::new(setup.local.0)),
+            last_heard: now,
+            last_sent: now,
+            last_asked: now,
+            ping: true,
+            heard_ack: false,
+            blocked: None,
+            closing: None,
+            closed: None,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Queues a message.
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        stream: Stream,
+        life: Option<Duration>,
+        payload: Payload,
+    ) -> Result<MessageId, SendError> {
+        if self.closing.is_some() || self.closed.is_some() {
+            return Err(SendError::Closed);
+        }
+        self.sender.push(now, stream, life, payload)
+    }
+
+    /// Whether a message still waits for its first departure.
+    pub(crate) fn is_queued(&self, id: MessageId) -> bool {
+        self.sender.is_queued(id)
+    }
+
+    /// The next message for the reader.
+    pub(crate) fn recv(&mut self, now: Instant, mode: Mode) -> Option<Message> {
+        self.receiver.recv(now, mode)
+    }
+
+    /// Says goodbye with the next datagram.
+    pub(crate) fn close(&mut self, reason: CloseReason) {
+        if self.closed.is_none() {
+            self.closing = Some(reason);
+        }
+    }
+
+    /// Why the connection has ended, once it has.
+    pub(crate) const fn closed(&self) -> Option<CloseReason> {
+        self.closed
+    }
+
+    /// Lets everything happen that is due.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.sender.handle_timeout(now);
+        self.receiver.forget_unwanted(now);
+        self.review(now);
+        if now >= self.idle_at() && self.closed.is_none() {
+            self.closed = Some(CloseReason::Silence);
+        }
+        self.ping |= now >= self.ping_at();
+    }
+
+    /// Early signs of loss and final verdicts.
+    fn review(&mut self, now: Instant) {
+        let Self {
+            sent, sender, path, ..
+        } = self;
+        sent.check_lost(now, path.rtt.timeout(), |number, part| {
+            sender.on_lost(number, part)
+        });
+        sent.judge(now, path.horizon(), |at, lost| path.loss.judge(at, lost));
+    }
+
+    /// When the peer counts as gone.
+    pub(crate) fn idle_at(&self) -> Instant {
+        self.last_heard + self.idle_timeout
+    }
+
+    /// The two ends take turns: the client speaks up first.
+    fn ping_at(&self) -> Instant {
+        if !self.heard_ack {
+            return self.last_asked + self.path.rtt.timeout();
+        }
+        let patience = match self.role {
+            Role::Client => self.keep_alive,
+            Role::Server => self.keep_alive * 3 / 2,
+        };
+        self.last_sent.min(self.last_heard).max(self.last_asked) + patience
+    }
+
+    /// When [`Session::handle_timeout`] or [`Session::poll_transmit`] has something to do, and why.
+    pub(crate) fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        if self.closed.is_some() {
+            return None;
+        }
+        let losses = if self.sender.bulk_open() {
+            self.sent.next_check(self.path.rtt.timeout())
+        } else {
+            None
+        };
+        let optional = [
+            (self.sender.next_timer(), "repair or expiry"),
+            (self.acks.due(), "acknowledgement"),
+            (
+                self.receiver.next_deadline(),
+                "end of waiting for a missing message",
+            ),
+            (losses, "sign of loss"),
+        ];
+        let fixed = [
+            (self.idle_at(), "idle time-out"),
+            (self.ping_at(), "keep-alive"),
+        ];
+        let optional = optional
+            .into_iter()
+            .filter_map(|(at, why)| at.map(|at| (at, why)));
+        optional
+            .chain(self.blocked)
+            .chain(fixed)
+            .min_by_key(|&(at, _)| at)
+    }
+
+    /// Messages and bytes queued or in flight.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        self.sender.load()
+    }
+
+    /// Counters and figures.
+    pub(crate) fn stats(&self) -> Stats {
+        Stats {
+            send: self.sender.stats,
+            receive: self.receiver.stats(),
+            rtt: self.path.rtt_stats(),
+            raw_loss: self.path.loss.total(),
+            burst: self.path.loss.burst(),
+            bottleneck_bps: self
+                .path
+                .bandwidth
+                .estimate()
+                .map(|rate| (rate * 8.0) as u64),
+            ..self.stats
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a datagram does to a session. A datagram is acknowledged only if everything in it was taken.
+
+use std::time::{Duration, Instant};
+
+use super::Session;
+use crate::ack::Seen;
+use crate::error::WireError;
+use crate::receiver::Arrival;
+use crate::seq::PacketNumber;
+use crate::time::Stamp;
+use crate::wire::Reader;
+use crate::wire::frame::{Ack, CloseReason, Frame, Part, next_frame};
+
+/// What the frames of a datagram add up to.
+#[derive(Debug)]
+struct Tally {
+    eliciting: bool,
+    /// Holds messages, and every one of them is a fragment.
+    bulk: bool,
+    refused: bool,
+}
+
+impl Session {
+    /// The full number of a datagram, given the part that travels.
+    pub(crate) fn expand(&self, low: u32) -> PacketNumber {
+        self.acks.expand(low)
+    }
+
+    /// Whether the datagram has been seen.
+    pub(crate) fn is_repeat(&self, number: PacketNumber) -> bool {
+        self.acks.check(number) != Seen::New
+    }
+
+    /// Counts a datagram that brings no news.
+    pub(crate) const fn on_repeat(&mut self) {
+        self.stats.duplicate_datagrams += 1;
+    }
+
+    /// Counts a datagram that cannot be read.
+    pub(crate) const fn on_malformed(&mut self) {
+        self.stats.malformed += 1;
+    }
+
+    /// Takes a datagram that arrived at `now`, opened and known to be new. Returns whether it is the newest so far.
+    pub(crate) fn handle_body(
+        &mut self,
+        now: Instant,
+        number: PacketNumber,
+        len: usize,
+        body: &[u8],
+    ) -> bool {
+        if self.closed.is_some() {
+            return false;
+        }
+        self.stats.datagrams_received += 1;
+        self.stats.bytes_received += len as u64;
+        match self.apply(now, body) {
+            Ok(tally) => self.on_applied(now, number, &tally),
+            Err(_) => {
+                self.on_malformed();
+                false
+            }
+        }
+    }
+
+    fn on_applied(&mut self, now: Instant, number: PacketNumber, tally: &Tally) -> bool {
+        self.on_heard(now);
+        if tally.refused {
+            return false;
+        }
+        let newest = self.acks.insert(number, now);
+        if tally.eliciting {
+            self.acks.want(now, tally.bulk);
+        }
+        newest
+    }
+
+    fn on_heard(&mut self, now: Instant) {
+        let silence = now.saturating_duration_since(self.last_heard);
+        if silence > self.path.rtt.timeout() * 4 {
+            self.sender.revive();
+        }
+        self.last_heard = self.last_heard.max(now);
+    }
+
+    fn apply(&mut self, now: Instant, body: &[u8]) -> Result<Tally, WireError> {
+        let mut reader = Reader::new(body);
+        let stamp = Stamp(reader.u32("time")?);
+        self.path.clock.observe(stamp, now);
+        let mut tally = Tally {
+            eliciting: false,
+            bulk: true,
+            refused: false,
+        };
+        let mut parts = 0;
+        while let Some(frame) = next_frame(&mut reader) {
+            match frame? {
+                Frame::Ack(ack) => self.on_ack(now, &ack)?,
+                Frame::Ping => tally.eliciting = true,
+                Frame::Close(reason) => self.on_close(reason),
+                Frame::Part(part) => {
+                    parts += 1;
+                    self.on_part(now, stamp, &part, &mut tally);
+                }
+            }
+        }
+        tally.bulk &= parts > 0;
+        Ok(tally)
+    }
+
+    fn on_close(&mut self, reason: CloseReason) {
+        self.closed.get_or_insert(reason);
+    }
+
+    fn on_part(&mut self, now: Instant, stamp: Stamp, part: &Part<'_>, tally: &mut Tally) {
+        tally.eliciting = true;
+        tally.bulk &= part.fragment.is_some();
+        let age = part.age.duration().unwrap_or(Duration::ZERO);
+        let arrival = Arrival {
+            at: now,
+            born: self.path.birth(stamp, age, now),
+        };
+        tally.refused |= !self.receiver.accept(arrival, part);
+    }
+
+    fn on_ack(&mut self, now: Instant, ack: &Ack) -> Result<(), WireError> {
+        let Self {
+            sent, sender, path, ..
+        } = self;
+        let unknown = WireError::Unknown {
+            field: "acknowledged number",
+            value: ack.largest.into(),
+        };
+        let outcome = sent
+            .on_ack(now, ack, |part| sender.on_acked(part))
+            .ok_or(unknown)?;
+        let hold = ack.hold.duration().unwrap_or_default();
+        path.on_ack(now, &outcome, hold, sent.in_flight());
+        sender.set_linger(path.rtt.timeout() * 2);
+        sender.prune();
+        self.heard_ack = true;
+        self.review(now);
+        Ok(())
+    }
+}

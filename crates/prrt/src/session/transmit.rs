@@ -1,0 +1,224 @@
+//! What leaves next and how a datagram is put together: an acknowledgement if one is owed, then messages by priority.
+
+use std::time::Instant;
+
+use super::{STAMP_LEN, Session};
+use crate::sender::{Lane, Moment};
+use crate::sent::{PartRef, Parts, Sent};
+use crate::wire::frame::{emit_close, emit_ping};
+use crate::wire::{DATA_HEAD, Datagram, Writer};
+
+/// Why a datagram is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Close,
+    Control,
+    Repair,
+    Bulk,
+    Ack,
+    Ping,
+}
+
+/// What was put into a datagram.
+#[derive(Debug, Default)]
+struct Contents {
+    parts: Parts,
+    fresh: bool,
+    repairs: bool,
+    ack: bool,
+    ping: bool,
+}
+
+impl Session {
+    /// Writes the next datagram into `buffer`, if one may leave now; returns its length.
+    pub(crate) fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+        if self.closed.is_some() {
+            return None;
+        }
+        let work = self.next_work(now)?;
+        let room = buffer.len().min(self.max_datagram);
+        let mut writer = Writer::new(buffer.get_mut(..room)?);
+        let number = self.sent.next_number();
+        let stamp = self.epoch.stamp(now).0.to_be_bytes();
+        Datagram::Data {
+            destination: self.remote,
+            number: number.low(),
+            body: &stamp,
+        }
+        .emit(&mut writer)?;
+        let contents = self.fill(now, work, &mut writer);
+        let len = writer.len();
+        if len == DATA_HEAD + STAMP_LEN {
+            return None;
+        }
+        self.on_sent(now, len, contents);
+        Some(len)
+    }
+
+    fn next_work(&mut self, now: Instant) -> Option<Work> {
+        self.blocked = None;
+        if self.closing.is_some() {
+            return Some(Work::Close);
+        }
+        if self.control_ready(now) {
+            return Some(Work::Control);
+        }
+        if self.repair_ready(now) {
+            return Some(Work::Repair);
+        }
+        if self.bulk_ready(now) {
+            return Some(Work::Bulk);
+        }
+        if self.acks.due().is_some_and(|at| at <= now) {
+            return Some(Work::Ack);
+        }
+        self.ping.then_some(Work::Ping)
+    }
+
+    /// Control traffic waits only while the path is visibly congested, and then for its slot.
+    fn control_ready(&mut self, now: Instant) -> bool {
+        if !self.sender.has_fresh(Lane::Control) {
+            return false;
+        }
+        let free = !self.path.is_congested() || self.path.pacer.ready(now);
+        if !free {
+            self.block(self.path.pacer.next(now), "pacing");
+        }
+        free
+    }
+
+    fn repair_ready(&mut self, now: Instant) -> bool {
+        let Some(from) = self.sender.repairs_from(now) else {
+            return false;
+        };
+        if from > now {
+            self.block(Some(from), "repair budget");
+        }
+        from <= now
+    }
+
+    fn bulk_ready(&mut self, now: Instant) -> bool {
+        let waiting = self.sender.has_bulk() || self.sender.has_fresh(Lane::Bulk);
+        let open = self.sent.in_flight() < self.path.window();
+        self.path.bandwidth.set_app_limited(!waiting);
+        if waiting && open && !self.path.pacer.ready(now) {
+            self.block(self.path.pacer.next(now), "pacing");
+        }
+        if waiting && !open {
+            self.block(self.sent.next_check(self.path.rtt.timeout()), "full window");
+        }
+        waiting && open && self.path.pacer.ready(now)
+    }
+
+    fn block(&mut self, until: Option<Instant>, why: &'static str) {
+        let Some(until) = until else { return };
+        if self.blocked.is_none_or(|(at, _)| until < at) {
+            self.blocked = Some((until, why));
+        }
+    }
+
+    fn fill(&mut self, now: Instant, work: Work, out: &mut Writer<'_>) -> Contents {
+        let path = self.path.plan();
+        let moment = Moment {
+            now,
+            number: self.sent.next_number(),
+            path: &path,
+        };
+        let mut contents = Contents {
+            ack: self.write_ack(now, out),
+            ..Contents::default()
+        };
+        match work {
+            Work::Close => self.write_close(out),
+            Work::Control | Work::Repair => self.write_small(moment, out, &mut contents),
+            Work::Bulk => self.write_bulk(moment, out, &mut contents),
+            Work::Ack | Work::Ping => {}
+        }
+        if self.ping && contents.parts.is_empty() {
+            contents.ping = emit_ping(out).is_some();
+        }
+        contents
+    }
+
+    fn write_ack(&mut self, now: Instant, out: &mut Writer<'_>) -> bool {
+        self.acks
+            .take(now)
+            .is_some_and(|ack| ack.emit(out).is_some())
+    }
+
+    fn write_close(&mut self, out: &mut Writer<'_>) {
+        if let Some(reason) = self.closing.take() {
+            emit_close(reason, out);
+            self.closed = Some(reason);
+        }
+    }
+
+    fn write_small(&mut self, moment: Moment<'_>, out: &mut Writer<'_>, contents: &mut Contents) {
+        while !contents.parts.is_full()
+            && let Some(part) = self.sender.write_fresh(moment, Lane::Control, out)
+        {
+            contents.parts.push(part);
+            contents.fresh = true;
+        }
+        let affordable = contents.fresh
+            || self
+                .sender
+                .repairs_from(moment.now)
+                .is_some_and(|at| at <= moment.now);
+        while affordable
+            && !contents.parts.is_full()
+            && let Some(part) = self.sender.write_repair(moment, out)
+        {
+            contents.parts.push(part);
+            contents.repairs = true;
+        }
+        if !contents.parts.is_empty() {
+            self.write_riders(moment, out, contents);
+        }
+    }
+
+    fn write_riders(&mut self, moment: Moment<'_>, out: &mut Writer<'_>, contents: &mut Contents) {
+        out.cap(self.piggyback_below);
+        let parts = &mut contents.parts;
+        self.sender.write_riders(moment, out, |part: PartRef| {
+            // A part beyond the capacity travels without being booked; its acknowledgement is then simply no news.
+            let _ = parts.try_push(part);
+        });
+    }
+
+    fn write_bulk(&mut self, moment: Moment<'_>, out: &mut Writer<'_>, contents: &mut Contents) {
+        let part = if self.sender.has_bulk() {
+            self.sender.write_bulk(moment, out)
+        } else {
+            self.sender.write_fresh(moment, Lane::Bulk, out)
+        };
+        contents.fresh = part.is_some();
+        contents.parts.extend(part);
+    }
+
+    fn on_sent(&mut self, now: Instant, len: usize, contents: Contents) {
+        let data = !contents.parts.is_empty();
+        if contents.repairs && !contents.fresh {
+            self.sender.on_repair_datagram();
+        }
+        if data {
+            self.acks.on_data_sent(now);
+        }
+        self.ping &= !(data || contents.ping);
+        self.stats.datagrams_sent += 1;
+        self.stats.bytes_sent += len as u64;
+        self.stats.acks_sent += u64::from(contents.ack && !data && !contents.ping);
+        self.last_sent = now;
+        if data || contents.ping {
+            self.last_asked = now;
+        }
+        let snapshot = self.path.on_send(now, len, self.sent.in_flight());
+        self.sent.push(Sent::new(
+            now,
+            len,
+            contents.parts,
+            data || contents.ping,
+            snapshot,
+        ));
+    }
+}

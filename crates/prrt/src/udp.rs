@@ -1,0 +1,289 @@
+//! Puts an [`Endpoint`] on a non-blocking UDP socket. Owns the socket and nothing else: the caller waits for
+//! [`Driver::as_raw_fd`] to become readable (and writable when [`Driver::wants_write`]) or for
+//! [`Driver::poll_timeout`], and calls in. Never blocks, never ends because the network does.
+
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use rand::Rng;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::config::Config;
+use crate::endpoint::{Endpoint, Event, PeerId, StrayStats, Transmit};
+use crate::error::{Error, SendError};
+use crate::message::{Message, MessageId, Mode, Stream};
+use crate::stats::Stats;
+
+/// Datagrams read before timers and the reader get their turn.
+const READ_BATCH: usize = 64;
+/// Socket buffers asked for, bytes; the system may give less.
+const SOCKET_BUFFER: usize = 4 << 20;
+/// At most one notice of a network error in this time.
+const NOTICE_PAUSE: Duration = Duration::from_secs(1);
+const MAX_NOTICES: usize = 16;
+
+/// An endpoint on a socket.
+#[derive(Debug)]
+pub struct Driver {
+    socket: UdpSocket,
+    endpoint: Endpoint,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    /// A datagram that the socket had no room for.
+    stuck: Option<Transmit>,
+    notices: VecDeque<String>,
+    last_notice: Option<Instant>,
+    network_errors: u64,
+}
+
+impl Driver {
+    /// Listens on `addr` for peers; it can also connect.
+    ///
+    /// # Errors
+    /// The socket cannot be opened, the configuration cannot work, or `addr` is not a loopback address and plain text to
+    /// other machines is not allowed.
+    pub fn listen(now: Instant, addr: SocketAddr, config: Config) -> Result<Self, Error> {
+        Self::open(now, addr, config, true)
+    }
+
+    /// Connects to `addr` from any free port and keeps doing so. The peer may come up later.
+    ///
+    /// # Errors
+    /// As for [`Driver::listen`].
+    pub fn connect(
+        now: Instant,
+        addr: SocketAddr,
+        config: Config,
+    ) -> Result<(Self, PeerId), Error> {
+        check_plain(addr, &config)?;
+        let mut driver = Self::open(now, any_port_towards(addr), config, false)?;
+        let peer = driver.endpoint.connect(now, addr);
+        driver.flush(now);
+        Ok((driver, peer))
+    }
+
+    fn open(
+        now: Instant,
+        addr: SocketAddr,
+        config: Config,
+        listening: bool,
+    ) -> Result<Self, Error> {
+        if listening {
+            check_plain(addr, &config)?;
+        }
+        let output = vec![0; config.max_datagram];
+        let endpoint = Endpoint::new(now, config, listening, rand::rng().random())?;
+        let socket = open_socket(addr).map_err(|source| Error::Socket { addr, source })?;
+        Ok(Self {
+            socket,
+            endpoint,
+            input: vec![0; usize::from(u16::MAX)],
+            output,
+            stuck: None,
+            notices: VecDeque::new(),
+            last_notice: None,
+            network_errors: 0,
+        })
+    }
+
+    /// Where the socket is bound.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Whether to wait for the socket to become writable, too.
+    pub const fn wants_write(&self) -> bool {
+        self.stuck.is_some()
+    }
+
+    /// The socket is ready: reads what is there and writes what is due. Afterwards drain [`Driver::recv`] and
+    /// [`Driver::poll_event`].
+    pub fn handle_ready(&mut self, now: Instant) {
+        for _ in 0..READ_BATCH {
+            match self.socket.recv_from(&mut self.input) {
+                Ok((len, from)) => {
+                    let bytes = self.input.get(..len).unwrap_or_default();
+                    self.endpoint.handle_datagram(now, from, bytes);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => self.on_error(now, "receiving", &error),
+            }
+        }
+        self.flush(now);
+    }
+
+    /// The instant of [`Driver::poll_timeout`] has come.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        self.flush(now);
+    }
+
+    /// When [`Driver::handle_timeout`] is due, and why.
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.endpoint.poll_timeout()
+    }
+
+    /// Sends a message; it is on the socket when this returns unless it has to wait for its slot.
+    ///
+    /// # Errors
+    /// The message is not taken; the queue is as before.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        peer: PeerId,
+        stream: Stream,
+        life: Option<Duration>,
+        data: &[u8],
+    ) -> Result<MessageId, SendError> {
+        let id = self.endpoint.send(now, peer, stream, life, data)?;
+        self.flush(now);
+        Ok(id)
+    }
+
+    /// Whether a message still waits for its first departure.
+    pub fn is_queued(&self, peer: PeerId, id: MessageId) -> bool {
+        self.endpoint.is_queued(peer, id)
+    }
+
+    /// The next message from a peer.
+    pub fn recv(&mut self, now: Instant, peer: PeerId, mode: Mode) -> Option<Message> {
+        self.endpoint.recv(now, peer, mode)
+    }
+
+    /// What happened since the last call, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.endpoint.poll_event()
+    }
+
+    /// A line for a log, about the network; at most one a second.
+    pub fn poll_notice(&mut self) -> Option<String> {
+        self.notices.pop_front()
+    }
+
+    /// Asks `addr` for a connection.
+    ///
+    /// # Errors
+    /// `addr` is not a loopback address and plain text to other machines is not allowed.
+    pub fn add_peer(&mut self, now: Instant, addr: SocketAddr) -> Result<PeerId, Error> {
+        check_plain(addr, self.endpoint.config())?;
+        let peer = self.endpoint.connect(now, addr);
+        self.flush(now);
+        Ok(peer)
+    }
+
+    /// Says goodbye to a peer.
+    pub fn close(&mut self, now: Instant, peer: PeerId) {
+        self.endpoint.close(peer);
+        self.flush(now);
+    }
+
+    /// Whether messages flow to and from a peer.
+    pub fn is_connected(&self, peer: PeerId) -> bool {
+        self.endpoint.is_connected(peer)
+    }
+
+    /// Every peer that messages flow to.
+    pub fn connected(&self) -> impl Iterator<Item = PeerId> {
+        self.endpoint.connected()
+    }
+
+    /// Where a peer lives.
+    pub fn addr(&self, peer: PeerId) -> Option<SocketAddr> {
+        self.endpoint.addr(peer)
+    }
+
+    /// Counters and figures of a connection, since it came up.
+    pub fn stats(&self, peer: PeerId) -> Option<Stats> {
+        self.endpoint.stats(peer)
+    }
+
+    /// Messages and bytes queued or in flight towards a peer.
+    pub fn load(&self, peer: PeerId) -> Option<(usize, usize)> {
+        self.endpoint.load(peer)
+    }
+
+    /// Datagrams that belonged to no connection.
+    pub const fn stray_stats(&self) -> StrayStats {
+        self.endpoint.stray_stats()
+    }
+
+    /// Errors that the system reported for the socket, refused connections included.
+    pub const fn network_errors(&self) -> u64 {
+        self.network_errors
+    }
+
+    /// Writes until the endpoint has nothing more or the socket has no room.
+    fn flush(&mut self, now: Instant) {
+        loop {
+            let next = self
+                .stuck
+                .take()
+                .or_else(|| self.endpoint.poll_transmit(now, &mut self.output));
+            let Some(transmit) = next else { return };
+            let bytes = self.output.get(..transmit.len).unwrap_or_default();
+            match self.socket.send_to(bytes, transmit.to) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.stuck = Some(transmit);
+                    return;
+                }
+                Err(error) => self.on_error(now, "sending", &error),
+            }
+        }
+    }
+
+    /// The network may come back: an error costs the datagram, never the loop.
+    fn on_error(&mut self, now: Instant, doing: &str, error: &std::io::Error) {
+        self.network_errors += 1;
+        let soon = self
+            .last_notice
+            .is_some_and(|at| now.saturating_duration_since(at) < NOTICE_PAUSE);
+        if soon || self.notices.len() >= MAX_NOTICES {
+            return;
+        }
+        self.last_notice = Some(now);
+        self.notices
+            .push_back(format!("{doing} failed, trying on: {error}"));
+    }
+}
+
+impl AsRawFd for Driver {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+impl AsFd for Driver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn check_plain(addr: SocketAddr, config: &Config) -> Result<(), Error> {
+    if addr.ip().to_canonical().is_loopback() || config.insecure {
+        return Ok(());
+    }
+    Err(Error::Insecure { addr })
+}
+
+fn any_port_towards(addr: SocketAddr) -> SocketAddr {
+    match addr {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    }
+}
+
+fn open_socket(addr: SocketAddr) -> std::io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.set_recv_buffer_size(SOCKET_BUFFER)?;
+    socket.set_send_buffer_size(SOCKET_BUFFER)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&addr.into())?;
+    Ok(socket.into())
+}

@@ -1,0 +1,311 @@
+//! Frames: what the body of a data datagram is made of, after its 4-byte time stamp. A frame begins with its kind.
+
+use arrayvec::ArrayVec;
+
+use super::{Reader, Writer};
+use crate::error::WireError;
+use crate::message::Stream;
+use crate::seq::Seq;
+use crate::time::Span;
+
+/// Most history an acknowledgement carries, bytes (8 datagrams each).
+pub const ACK_HISTORY: usize = 32;
+
+const ACK: u8 = 0x01;
+const PING: u8 = 0x02;
+const CLOSE: u8 = 0x03;
+const MESSAGE: u8 = 0x10;
+const ORDERED: u8 = 0x01;
+const FRAGMENT: u8 = 0x02;
+
+/// Acknowledgement: `01 largest:4 hold:2 len:1 history:len`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// Low half of the largest datagram number seen.
+    pub largest: u32,
+    /// How long the largest one was here before this left.
+    pub hold: Span,
+    /// Bit `i` (bit `i % 8` of byte `i / 8`) tells whether `largest - 1 - i` was seen.
+    pub history: ArrayVec<u8, ACK_HISTORY>,
+}
+
+impl Ack {
+    /// Bytes on the wire.
+    pub fn wire_len(&self) -> usize {
+        8 + self.history.len()
+    }
+
+    fn parse(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let largest = reader.u32("largest")?;
+        let hold = Span::from_wire(reader.u16("hold")?);
+        let len = reader.u8("history length")?;
+        let bytes = reader.bytes(len.into(), "history")?;
+        let history = ArrayVec::try_from(bytes).map_err(|_| WireError::Unknown {
+            field: "history length",
+            value: len.into(),
+        })?;
+        Ok(Self {
+            largest,
+            hold,
+            history,
+        })
+    }
+
+    /// Writes the frame; `None` if it does not fit.
+    pub fn emit(&self, writer: &mut Writer<'_>) -> Option<()> {
+        if writer.room() < self.wire_len() {
+            return None;
+        }
+        writer.u8(ACK)?;
+        writer.u32(self.largest)?;
+        writer.u16(self.hold.get())?;
+        writer.u8(self.history.len() as u8)?;
+        writer.bytes(&self.history)
+    }
+}
+
+/// What an ordered message says about those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// How many numbers before this one the oldest is that the sender still works on; everything older has arrived
+    /// or is given up.
+    pub back: u16,
+    /// How long after this message's birth the last of those may still arrive; then nothing before it is worth
+    /// waiting for.
+    pub wait: Span,
+}
+
+/// Which part of a larger message this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// Position, from 0.
+    pub index: u16,
+    /// Bytes of every fragment but the last.
+    pub size: u16,
+    /// Bytes of the whole message.
+    pub total: u32,
+}
+
+impl Fragment {
+    /// Number of fragments of the message; 0 if the fields make no sense.
+    pub fn count(self) -> usize {
+        if self.size == 0 {
+            0
+        } else {
+            self.total.div_ceil(self.size.into()) as usize
+        }
+    }
+
+    /// Bytes that this fragment must have.
+    pub fn expected_len(self) -> usize {
+        let start = u64::from(self.index) * u64::from(self.size);
+        u64::from(self.total)
+            .saturating_sub(start)
+            .min(self.size.into()) as usize
+    }
+
+    fn parse(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let fragment = Self {
+            index: reader.u16("fragment index")?,
+            size: reader.u16("fragment size")?,
+            total: reader.u32("message length")?,
+        };
+        if usize::from(fragment.index) >= fragment.count() {
+            return Err(WireError::Unknown {
+                field: "fragment index",
+                value: fragment.index.into(),
+            });
+        }
+        Ok(fragment)
+    }
+}
+
+/// A message or a part of it: `kind:1 id:1 seq:4 [back:2 wait:2] age:2 life:2 attempt:1 [index:2 size:2 total:4] len:2
+/// data`. Kind is `10`, plus 1 if ordered (then with back and wait), plus 2 if a fragment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// Stream.
+    pub stream: Stream,
+    /// Number within the stream.
+    pub seq: Seq,
+    /// Present exactly on ordered streams.
+    pub order: Option<Order>,
+    /// Time from the birth of the message to the time stamp of the datagram.
+    pub age: Span,
+    /// Life from birth.
+    pub life: Span,
+    /// Which transmission this is, 0 for the original; stops at 255.
+    pub attempt: u8,
+    /// Present if this is not the whole message.
+    pub fragment: Option<Fragment>,
+    /// The bytes.
+    pub data: &'a [u8],
+}
+
+/// Bytes that a part takes on the wire beyond its data.
+pub const fn part_overhead(ordered: bool, fragment: bool) -> usize {
+    13 + if ordered { 4 } else { 0 } + if fragment { 8 } else { 0 }
+}
+
+impl<'a> Part<'a> {
+    /// Bytes on the wire.
+    pub const fn wire_len(&self) -> usize {
+        part_overhead(self.order.is_some(), self.fragment.is_some()) + self.data.len()
+    }
+
+    fn parse(kind: u8, reader: &mut Reader<'a>) -> Result<Self, WireError> {
+        let ordered = kind & ORDERED != 0;
+        let id = reader.u8("stream")?;
+        let stream = if ordered {
+            Stream::Ordered(id)
+        } else {
+            Stream::Latest(id)
+        };
+        let seq = Seq::new(reader.u32("sequence")?);
+        let order = if ordered {
+            Some(parse_order(reader)?)
+        } else {
+            None
+        };
+        let age = Span::from_wire(reader.u16("age")?);
+        let life = Span::from_wire(reader.u16("life")?);
+        let attempt = reader.u8("attempt")?;
+        let fragment = if kind & FRAGMENT != 0 {
+            Some(Fragment::parse(reader)?)
+        } else {
+            None
+        };
+        let len = reader.u16("length")?;
+        let data = reader.bytes(len.into(), "data")?;
+        if fragment.is_some_and(|f| f.expected_len() != data.len()) {
+            return Err(WireError::Unknown {
+                field: "fragment length",
+                value: len.into(),
+            });
+        }
+        Ok(Self {
+            stream,
+            seq,
+            order,
+            age,
+            life,
+            attempt,
+            fragment,
+            data,
+        })
+    }
+
+    /// Writes the frame; `None` if it does not fit.
+    pub fn emit(&self, writer: &mut Writer<'_>) -> Option<()> {
+        if writer.room() < self.wire_len() {
+            return None;
+        }
+        let (ordered, id) = match self.stream {
+            Stream::Latest(id) => (0, id),
+            Stream::Ordered(id) => (ORDERED, id),
+        };
+        let fragment = if self.fragment.is_some() { FRAGMENT } else { 0 };
+        writer.u8(MESSAGE | ordered | fragment)?;
+        writer.u8(id)?;
+        writer.u32(self.seq.get())?;
+        if let Some(order) = self.order {
+            writer.u16(order.back)?;
+            writer.u16(order.wait.get())?;
+        }
+        writer.u16(self.age.get())?;
+        writer.u16(self.life.get())?;
+        writer.u8(self.attempt)?;
+        if let Some(fragment) = self.fragment {
+            writer.u16(fragment.index)?;
+            writer.u16(fragment.size)?;
+            writer.u32(fragment.total)?;
+        }
+        writer.u16(u16::try_from(self.data.len()).ok()?)?;
+        writer.bytes(self.data)
+    }
+}
+
+fn parse_order(reader: &mut Reader<'_>) -> Result<Order, WireError> {
+    Ok(Order {
+        back: reader.u16("back")?,
+        wait: Span::from_wire(reader.u16("wait")?),
+    })
+}
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The application closed it.
+    Done,
+    /// No room for another peer.
+    Busy,
+    /// Nothing was heard for the idle time-out. Never sent.
+    Silence,
+    /// A newer connection from the same address took its place. Never sent.
+    Replaced,
+}
+
+impl CloseReason {
+    /// For a log line.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Done => "closed",
+            Self::Busy => "peer has no room for another connection",
+            Self::Silence => "peer is silent",
+            Self::Replaced => "peer connected anew",
+        }
+    }
+}
+
+/// A frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// What has arrived.
+    Ack(Ack),
+    /// `02`: asks for an acknowledgement.
+    Ping,
+    /// `03 reason:1`: the connection ends.
+    Close(CloseReason),
+    /// A message or a part of one.
+    Part(Part<'a>),
+}
+
+/// Writes a ping; `None` if it does not fit.
+pub fn emit_ping(writer: &mut Writer<'_>) -> Option<()> {
+    writer.u8(PING)
+}
+
+/// Writes a close; `None` if it does not fit.
+pub fn emit_close(reason: CloseReason, writer: &mut Writer<'_>) -> Option<()> {
+    writer.bytes(&[CLOSE, u8::from(reason == CloseReason::Busy)])
+}
+
+/// Reads the next frame; `None` at the end of the body.
+///
+/// # Errors
+/// The frame is cut or of an unknown kind; what follows it cannot be read either.
+pub fn next_frame<'a>(reader: &mut Reader<'a>) -> Option<Result<Frame<'a>, WireError>> {
+    if reader.is_empty() {
+        return None;
+    }
+    Some(parse(reader))
+}
+
+fn parse<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, WireError> {
+    match reader.u8("frame")? {
+        ACK => Ack::parse(reader).map(Frame::Ack),
+        PING => Ok(Frame::Ping),
+        CLOSE => Ok(Frame::Close(match reader.u8("reason")? {
+            1 => CloseReason::Busy,
+            _ => CloseReason::Done,
+        })),
+        kind @ 0x10..=0x13 => Part::parse(kind, reader).map(Frame::Part),
+        other => Err(WireError::Unknown {
+            field: "frame",
+            value: other.into(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;
