@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use latency::{Echo, Measurement, MonoNs, Phase, Plan, Probe, Prober, Results};
+use latency::{Echo, Host, Measurement, MonoNs, Phase, Plan, Probe, Prober, Results};
 use rclrs::{IntoPrimitiveOptions as _, Node, Publisher, WorkerSubscription};
 use ros_env::crazyflie_openlink::msg::rmw::RttProbe;
 
@@ -170,8 +170,16 @@ pub fn run(args: &NodeArgs) -> Result<()> {
             break;
         }
         let measurement = measure(&wire, settings.plan(*bytes), &stop)?;
-        let row = settings.row(*bytes, measurement);
-        tracing::info!("{}", latency::table::line(&row));
+        let row = settings.row(&measurement);
+        tracing::info!(
+            sent = row.sent,
+            received = row.received,
+            lost = row.lost,
+            late = row.late,
+            p50_us = latency::table::us(row.rtt_us.p50),
+            "{}",
+            row.label()
+        );
         rows.push(row);
     }
     let overflow = wire.overflow.load(Ordering::Relaxed);
@@ -179,7 +187,8 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         tracing::warn!(overflow, "echoes were dropped because the prober fell behind; they count as lost");
     }
     session.stop();
-    Results::new(rows).write(&settings.output)?;
+    let host = Host::read().with_version("rmw", &crate::rcl_raw::rmw_name());
+    Results::new(host, rows).write(&settings.output)?;
     tracing::info!(file = %settings.output.display(), "results written");
     Ok(())
 }

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use latency::{Mode, Plan};
+use latency::{Identity, Measurement, Mode, Payload, Plan, Row};
 use rclrs::QoSProfile;
 
 use crate::ros::args::{ArgsError, NodeArgs};
+use crate::rcl_raw;
 use crate::ros::{domain, qos};
 
 /// Sizes measured unless told otherwise, bytes.
@@ -78,6 +79,32 @@ impl Settings {
     #[must_use]
     pub const fn path(&self) -> &'static str {
         if self.domain == self.relay_domain { "same-domain" } else { "cross-domain" }
+    }
+}
+
+impl Settings {
+    /// What was measured, as a row of a results file.
+    #[must_use]
+    pub fn row(&self, measurement: &Measurement) -> Row {
+        let own = rcl_raw::rmw_name();
+        let relay = if self.relay_rmw.is_empty() { own.clone() } else { self.relay_rmw.clone() };
+        let settings = [
+            ("probe_topic", self.probe_topic.clone()),
+            ("echo_topic", self.echo_topic.clone()),
+            ("qos_profile", self.qos_name.clone()),
+            ("transports", std::env::var("FASTDDS_BUILTIN_TRANSPORTS").unwrap_or_else(|_| "default".into())),
+            ("ros_distro", std::env::var("ROS_DISTRO").unwrap_or_default()),
+        ];
+        let identity = Identity {
+            link: "dds".into(),
+            path: self.path().into(),
+            domains: Some([self.domain as u16, self.relay_domain as u16]),
+            rmw: Some([own, relay]),
+            qos: Some(qos::describe(&self.qos)),
+            payload: Payload::Binary,
+            settings: settings.map(|(key, value)| (key.to_owned(), value.into())).into(),
+        };
+        Row::new(identity, measurement)
     }
 }
 
