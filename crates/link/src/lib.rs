@@ -7,6 +7,7 @@
 mod interface;
 mod open;
 mod poll;
+mod prrt;
 mod reactor;
 mod throttle;
 mod udp;
@@ -18,6 +19,7 @@ pub use interface::{
     class_of,
 };
 pub use open::{OpenError, open};
+pub use prrt::{PrrtLink, PrrtOptions};
 pub use reactor::Reactor;
 pub use udp::{UdpClient, UdpServer};
 pub use uri::{Role, Uri, UriError};

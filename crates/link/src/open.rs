@@ -8,8 +8,9 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::Instant;
 
 use crate::interface::Link;
+use crate::prrt::{PrrtLink, PrrtOptions};
 use crate::udp::{UdpClient, UdpServer};
-use crate::uri::{NetUri, Role, Uri};
+use crate::uri::{NetUri, PrrtUri, Role, Uri};
 
 /// Why a link cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,14 @@ pub enum OpenError {
         /// What the system says.
         source: io::Error,
     },
+    /// The transport refuses.
+    #[error("{uri}: {source}")]
+    Prrt {
+        /// The link.
+        uri: String,
+        /// What the transport says.
+        source: ::prrt::Error,
+    },
     /// This build has no driver for it.
     #[error("{uri}: this build has no driver for {scheme}://, allowed: {allowed}")]
     NoDriver {
@@ -53,7 +62,8 @@ pub enum OpenError {
 pub fn open(now: Instant, uri: &Uri, role: Role) -> Result<Box<dyn Link>, OpenError> {
     match uri {
         Uri::Udp(net) => open_udp(now, uri, net, role),
-        Uri::Uart(_) | Uri::Prrt(_) | Uri::Sim(_) => Err(no_driver(uri, "uart")),
+        Uri::Prrt(prrt) => open_prrt(now, uri, prrt, role),
+        Uri::Uart(_) | Uri::Sim(_) => Err(no_driver(uri, "uart")),
         Uri::Tcp(_) => Err(no_driver(uri, "tcp")),
         Uri::Radio(_) => Err(no_driver(uri, "radio")),
     }
@@ -69,6 +79,29 @@ fn open_udp(now: Instant, uri: &Uri, net: &NetUri, role: Role) -> Result<Box<dyn
             UdpClient::connect(now, address).map_err(|source| system(uri, "connect", source))?;
         Ok(Box::new(client))
     }
+}
+
+fn open_prrt(
+    now: Instant,
+    uri: &Uri,
+    prrt: &PrrtUri,
+    role: Role,
+) -> Result<Box<dyn Link>, OpenError> {
+    let address = resolve(uri, &prrt.net)?;
+    let options = PrrtOptions {
+        target_delay: prrt.target_delay,
+        insecure: prrt.insecure,
+    };
+    let link = if prrt.net.listens(role) {
+        PrrtLink::listen(now, address, options)
+    } else {
+        PrrtLink::connect(now, address, options)
+    };
+    let boxed = link.map(|link| Box::new(link) as Box<dyn Link>);
+    boxed.map_err(|source| OpenError::Prrt {
+        uri: uri.to_string(),
+        source,
+    })
 }
 
 fn resolve(uri: &Uri, net: &NetUri) -> Result<SocketAddr, OpenError> {

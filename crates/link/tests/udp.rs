@@ -1,53 +1,13 @@
 //! UDP links over real sockets, driven by the real loop.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::net::{SocketAddr, UdpSocket};
+mod common;
+
+use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use crtp::Packet;
-use link::{
-    Class, Event, Link, Outgoing, Reactor, Received, Refusal, SendOutcome, State, UdpClient,
-    UdpServer,
-};
-
-const LONG: Duration = Duration::from_secs(10);
-
-fn loopback() -> SocketAddr {
-    "127.0.0.1:0".parse().unwrap()
-}
-
-fn outgoing(bytes: &[u8]) -> Outgoing {
-    Outgoing {
-        packet: Packet::from_bytes(bytes).unwrap(),
-        class: Class::Ordered,
-        expires: None,
-    }
-}
-
-/// Drives `links` until `done` says so.
-fn drive(links: &mut [Box<dyn Link>], mut done: impl FnMut(&mut [Box<dyn Link>]) -> bool) {
-    let mut reactor = Reactor::new().unwrap();
-    let end = Instant::now() + LONG;
-    while !done(links) {
-        assert!(
-            reactor.turn(links, Some(end)).unwrap() < end,
-            "nothing happened for {LONG:?}"
-        );
-    }
-}
-
-fn wait_up(links: &mut [Box<dyn Link>], index: usize) {
-    drive(links, |links| links[index].state() == State::Up);
-}
-
-fn wait_packet(links: &mut [Box<dyn Link>], index: usize) -> Received {
-    let mut got = None;
-    drive(links, |links| {
-        got = links[index].recv(Instant::now());
-        got.is_some()
-    });
-    got.unwrap()
-}
+use common::{LONG, drive, loopback, outgoing, wait_packet, wait_up};
+use link::{Event, Link, Reactor, Refusal, SendOutcome, State, UdpClient, UdpServer};
 
 /// A server, a client that calls it, and a loop around both.
 fn pair() -> Vec<Box<dyn Link>> {

@@ -1,0 +1,275 @@
+//! `prrt://`: CRTP over the paced transport.
+//!
+//! Setpoints travel on the transport's newest-wins stream of their mailbox, with what is left of their life;
+//! everything else on one ordered stream per CRTP port, so that no port holds up another. A listener sends
+//! what comes from the drone to all its peers and takes commands from each.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd as _;
+use std::time::{Duration, Instant};
+
+use crtp::Packet;
+use prrt::udp::Driver;
+use prrt::{Config, Message, Mode, PeerId, SendError, Stream};
+
+use crate::interface::{
+    Class, Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
+};
+
+/// Bytes of packets that may wait, per direction and peer.
+const QUEUE_BYTES: usize = 1 << 20;
+/// Longest message accepted; a CRTP packet has at most 31 bytes.
+const MAX_MESSAGE: usize = 1024;
+
+/// One end of the paced transport.
+#[derive(Debug)]
+pub struct PrrtLink {
+    driver: Driver,
+    /// Longest life of a setpoint.
+    target_delay: Duration,
+    peers: Vec<PeerId>,
+    /// Whose turn it is to be read first.
+    turn: usize,
+    events: VecDeque<Event>,
+    state: State,
+    stats: LinkStats,
+}
+
+/// What of the transport's settings a link chooses.
+#[derive(Clone, Copy, Debug)]
+pub struct PrrtOptions {
+    /// Longest life of a setpoint.
+    pub target_delay: Duration,
+    /// Allow plain text beyond this host.
+    pub insecure: bool,
+}
+
+impl PrrtOptions {
+    fn config(self) -> Config {
+        Config {
+            max_message: MAX_MESSAGE,
+            send_bytes: QUEUE_BYTES,
+            receive_bytes: QUEUE_BYTES,
+            insecure: self.insecure,
+            ..Config::default()
+        }
+    }
+}
+
+impl PrrtLink {
+    /// Waits for peers on `address`.
+    ///
+    /// # Errors
+    /// What the driver says: no socket, or plain text is not allowed there.
+    pub fn listen(
+        now: Instant,
+        address: SocketAddr,
+        options: PrrtOptions,
+    ) -> Result<Self, prrt::Error> {
+        let driver = Driver::listen(now, address, options.config())?;
+        Ok(Self::around(driver, options))
+    }
+
+    /// Calls the peer at `address`, and calls again whenever it is lost.
+    ///
+    /// # Errors
+    /// What the driver says: no socket, or plain text is not allowed there.
+    pub fn connect(
+        now: Instant,
+        address: SocketAddr,
+        options: PrrtOptions,
+    ) -> Result<Self, prrt::Error> {
+        let (driver, _peer) = Driver::connect(now, address, options.config())?;
+        Ok(Self::around(driver, options))
+    }
+
+    fn around(driver: Driver, options: PrrtOptions) -> Self {
+        Self {
+            driver,
+            target_delay: options.target_delay,
+            peers: Vec::new(),
+            turn: 0,
+            events: VecDeque::new(),
+            state: State::Connecting,
+            stats: LinkStats::default(),
+        }
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.driver.local_addr()
+    }
+
+    /// Takes what the driver has to say; the list of peers follows from it.
+    fn take_events(&mut self) {
+        while let Some(event) = self.driver.poll_event() {
+            match event {
+                prrt::Event::Connected { peer, addr } => self.meet(peer, addr),
+                prrt::Event::Disconnected { peer, reason, .. } => self.part(peer, reason.text()),
+                prrt::Event::Moved { addr, .. } => {
+                    self.events
+                        .push_back(Event::Notice(format!("peer moved to {addr}")));
+                }
+            }
+        }
+        let notices = std::iter::from_fn(|| self.driver.poll_notice());
+        self.events.extend(notices.map(Event::Notice));
+    }
+
+    fn meet(&mut self, peer: PeerId, addr: SocketAddr) {
+        self.stats.reopened += u64::from(self.state == State::Down);
+        self.state = State::Up;
+        self.peers.push(peer);
+        self.events.push_back(Event::Up(format!("peer {addr}")));
+    }
+
+    fn part(&mut self, peer: PeerId, reason: &str) {
+        self.peers.retain(|other| *other != peer);
+        let text = format!("peer lost: {reason}");
+        if self.peers.is_empty() {
+            self.state = State::Down;
+            self.events.push_back(Event::Down(text));
+        } else {
+            let left = self.peers.len();
+            self.events
+                .push_back(Event::Notice(format!("{text}; {left} left")));
+        }
+    }
+
+    /// For how long `outgoing` is worth sending; `None`: until it has arrived.
+    fn life(&self, now: Instant, outgoing: &Outgoing) -> Option<Duration> {
+        let left = outgoing.expires.map(|at| at.saturating_duration_since(now));
+        match outgoing.class {
+            Class::Ordered => left,
+            Class::Latest { .. } => {
+                Some(left.map_or(self.target_delay, |left| left.min(self.target_delay)))
+            }
+        }
+    }
+
+    /// Sends to every peer; good if one of them takes it.
+    fn send_to_all(&mut self, now: Instant, outgoing: &Outgoing) -> Result<(), Refusal> {
+        let (stream, life) = (stream(outgoing), self.life(now, outgoing));
+        let mut outcome = Err(Refusal::NotConnected);
+        for &peer in &self.peers {
+            let sent = self
+                .driver
+                .send(now, peer, stream, life, outgoing.packet.as_bytes());
+            outcome = outcome.or_else(|_| sent.map(drop).map_err(refusal));
+        }
+        outcome
+    }
+
+    fn take(&mut self, now: Instant, message: &Message) -> Option<Received> {
+        let Ok(packet) = Packet::from_bytes(&message.data) else {
+            self.stats.bad_frames += 1;
+            return None;
+        };
+        self.stats.received += 1;
+        let class = match message.stream {
+            Stream::Latest(key) => Class::Latest { key },
+            Stream::Ordered(_) => Class::Ordered,
+        };
+        Some(Received {
+            packet,
+            class,
+            at: message.at,
+            expires: message.expires(now),
+        })
+    }
+}
+
+fn stream(outgoing: &Outgoing) -> Stream {
+    match outgoing.class {
+        Class::Latest { key } => Stream::Latest(key),
+        Class::Ordered => Stream::Ordered(outgoing.packet.port().number()),
+    }
+}
+
+fn refusal(error: SendError) -> Refusal {
+    match error {
+        SendError::Full { .. } => Refusal::QueueFull,
+        SendError::Closed | SendError::NotConnected => Refusal::NotConnected,
+        SendError::Life(_) | SendError::Expired => Refusal::Expired,
+        SendError::TooLarge { .. } => {
+            Refusal::Unsafe("longer than the transport's largest message")
+        }
+    }
+}
+
+impl Link for PrrtLink {
+    fn interests(&self, out: &mut Vec<Interest>) {
+        if self.state != State::Closed {
+            out.push(Interest {
+                fd: self.driver.as_raw_fd(),
+                read: true,
+                write: self.driver.wants_write(),
+            });
+        }
+    }
+
+    fn handle_ready(&mut self, now: Instant) {
+        self.driver.handle_ready(now);
+        self.take_events();
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.driver.handle_timeout(now);
+        self.take_events();
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.driver
+            .poll_timeout()
+            .filter(|_| self.state != State::Closed)
+    }
+
+    fn recv(&mut self, now: Instant) -> Option<Received> {
+        for step in 0..self.peers.len() {
+            let at = (self.turn + step) % self.peers.len();
+            while let Some(message) = self.driver.recv(now, self.peers[at], Mode::IN_ORDER) {
+                if let Some(received) = self.take(now, &message) {
+                    self.turn = at + 1;
+                    return Some(received);
+                }
+            }
+        }
+        None
+    }
+
+    fn send(&mut self, now: Instant, outgoing: &Outgoing) -> SendOutcome {
+        match self.send_to_all(now, outgoing) {
+            Ok(()) => {
+                self.stats.sent += 1;
+                SendOutcome::Accepted
+            }
+            Err(refusal) => {
+                self.stats.count(refusal);
+                SendOutcome::Refused(refusal)
+            }
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn state(&self) -> State {
+        self.state
+    }
+
+    fn stats(&self) -> LinkStats {
+        self.stats
+    }
+
+    fn close(&mut self, now: Instant) {
+        for peer in std::mem::take(&mut self.peers) {
+            self.driver.close(now, peer);
+        }
+        self.state = State::Closed;
+    }
+}
