@@ -1,0 +1,6 @@
+//! The tests that go across modules, in one binary.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
+mod live;
+mod periodic;
