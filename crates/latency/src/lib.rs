@@ -1,1 +1,16 @@
 //! Probes, histograms, results files, charts and the report.
+//!
+//! The prober, the histograms and the analysis are pure: time comes in as an argument and nothing is sent or
+//! read here. Reading and writing files is confined to [`results`] and to the files' own modules.
+
+pub mod histogram;
+pub mod probe;
+pub mod results;
+pub mod table;
+pub mod time;
+pub mod wire;
+
+pub use histogram::{Histogram, Summary};
+pub use probe::{Echo, Measurement, Mode, Phase, Plan, PlanError, Probe, Prober, Verdict};
+pub use results::{Host, Identity, Payload, Results, ResultsError, Row};
+pub use time::{Anchor, MonoNs};
