@@ -61,6 +61,11 @@ impl Pump {
         !self.pending.is_empty()
     }
 
+    /// Forgets what a port that is gone has not taken.
+    pub fn discard(&mut self) {
+        self.pending.clear();
+    }
+
     /// Calls and bytes so far.
     #[must_use]
     pub const fn stats(&self) -> PumpStats {

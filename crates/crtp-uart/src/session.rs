@@ -83,7 +83,7 @@ pub struct Stats {
     pub superseded: u64,
     /// Packets that expired before they could leave.
     pub expired: u64,
-    /// Packets that waited when the session was closed or restarted.
+    /// Packets that waited to be sent when the session was closed or restarted.
     pub discarded: u64,
     /// Frames dropped because the peer sent them without clear-to-send and the inbox was full.
     pub overruns: u64,
@@ -175,10 +175,9 @@ impl<R: Role> Session<R> {
     }
 
     /// Begins again from the sync, as after the port was opened anew or the drone was switched on. Waiting
-    /// packets are dropped and counted as discarded; counters go on.
+    /// packets to send are dropped and counted as discarded; received packets and counters stay.
     pub fn restart(&mut self, now: Instant) {
-        self.stats.discarded += self.outbox.clear() + self.inbox.len() as u64;
-        self.inbox.clear();
+        self.stats.discarded += self.outbox.clear();
         self.system.clear();
         self.decoder.reset();
         self.credit = Credit::default();
