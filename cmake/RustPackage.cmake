@@ -50,7 +50,8 @@ macro(_rust_folder_wanted package required out)
 endmacro()
 
 # Target rust_interfaces: a prefix in the build folder with share/NAME/rust of this package and of those packages
-# that lack one, and with links to this package's own libraries in lib/. Sets RUST_STAGING for the caller.
+# that lack one, and with links to this package's own libraries in lib/. Sets RUST_STAGING for the caller. Our own
+# folder comes from rosidl_generator_rs where that was found before the interfaces were generated.
 function(stage_rust_interfaces)
   cmake_parse_arguments(arg "" "" "REQUIRED;OPTIONAL" ${ARGN})
   set(wanted "")
@@ -62,7 +63,6 @@ function(stage_rust_interfaces)
   endforeach()
   set(staging ${CMAKE_CURRENT_BINARY_DIR}/rust_staging)
   set(own_share ${staging}/share/${PROJECT_NAME})
-  find_package(rosidl_generator_rs QUIET)
   if(rosidl_generator_rs_FOUND)
     set(stage_own ${CMAKE_COMMAND} -E create_symlink
       ${CMAKE_CURRENT_BINARY_DIR}/rosidl_generator_rs/${PROJECT_NAME}/rust ${own_share}/rust)
@@ -72,7 +72,7 @@ function(stage_rust_interfaces)
   endif()
   set(generate ${CMAKE_COMMAND} -E true)
   if(wanted)
-    set(generate ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/rosidl_rust.py
+    set(generate ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/rosidl_rust
       --output ${staging} ${wanted})
   endif()
   set(link_libraries "")
