@@ -95,6 +95,7 @@ fn the_peer_is_not_up_yet_and_comes_and_goes() {
     assert_eq!(early, SendOutcome::Refused(Refusal::NotConnected));
     links.push(listener(address).0);
     wait_up(&mut links, 0);
+    wait_up(&mut links, 1);
     links[1].close(Instant::now());
     drive(&mut links, |links| links[0].state() == State::Down);
     links.truncate(1);

@@ -5,7 +5,9 @@
 
 mod cmd;
 mod out;
+mod raw;
 mod stop;
+mod timer;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;

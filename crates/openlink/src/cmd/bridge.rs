@@ -13,6 +13,7 @@ use bridge_core::{Bridge, BridgeEvent, LinkLoss, Safety};
 use link::{Event, Link, Reactor, Role, State, Uri};
 
 use crate::stop::Stop;
+use crate::timer;
 
 /// Time for the last packets to leave.
 const DRAIN: Duration = Duration::from_millis(500);
@@ -58,6 +59,7 @@ impl Args {
 /// Bridges until SIGINT or SIGTERM.
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let ends = Ends::of(&args)?;
+    timer::make_exact();
     let mut joined = Joined::open(&args, ends)?;
     let stop = Stop::install(&joined.reactor.waker()).context("cannot listen for signals")?;
     tracing::info!(from = %args.from, to = %args.to, safety = ?ends.guarded.then(|| args.safety()), "bridging");

@@ -1,6 +1,11 @@
 //! The subcommands, one file each: `Args` for the command line and `run` for the work.
 
 mod bridge;
+mod loop_cmd;
+mod ping;
+mod relay;
+mod report;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -11,11 +16,26 @@ use clap::Subcommand;
 pub(crate) enum Command {
     /// Join two links: UART, paced transport, UDP or a simulated drone, in any pair.
     Bridge(bridge::Args),
+    /// Measure the way to a drone or a relay and back.
+    Ping(ping::Args),
+    /// Echo raw messages of the paced transport with their times.
+    Relay(relay::Args),
+    /// Make one HTML page of results files.
+    Report(report::Args),
+    /// Serve a simulated Crazyflie on a pseudo-terminal, UDP or both.
+    Sim(sim::Args),
+    /// Measure a periodic control loop over scheduling policies and loads.
+    Loop(loop_cmd::Args),
 }
 
 /// Does it.
 pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Bridge(args) => bridge::run(args),
+        Command::Ping(args) => ping::run(args),
+        Command::Relay(args) => relay::run(args),
+        Command::Report(args) => report::run(args),
+        Command::Sim(args) => sim::run(args),
+        Command::Loop(args) => loop_cmd::run(args),
     }
 }

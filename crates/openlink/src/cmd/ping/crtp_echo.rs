@@ -1,0 +1,146 @@
+//! Probes as CRTP echo requests, through any link to the drone's own link service.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, bail};
+use crtp::{Channel, MAX_DATA, Packet, Port};
+use latency::probe::HELLO;
+use latency::wire::{TAG_LEN, read_tag, tag};
+use latency::{Anchor, Measurement, MonoNs, Phase, Plan, Probe, Prober};
+use link::{Class, Event, Link, Outgoing, Reactor, Received, Role, SendOutcome, State, Uri};
+
+use super::progress::Progress;
+use crate::stop::Stop;
+use crate::timer;
+
+/// Header of an echo, reserved bits masked.
+const ECHO: u8 = 0xf0;
+
+pub(super) fn run(uri: &Uri, plan: Plan) -> anyhow::Result<Measurement> {
+    if !(TAG_LEN..=MAX_DATA).contains(&plan.bytes) {
+        bail!(
+            "--bytes is {}, allowed for the drone's echo: {TAG_LEN} to {MAX_DATA}",
+            plan.bytes
+        );
+    }
+    let mut run = Run::open(uri, plan)?;
+    run.to_the_end(uri)
+}
+
+struct Run {
+    reactor: Reactor,
+    links: [Box<dyn Link>; 1],
+    stop: Stop,
+    anchor: Anchor,
+    prober: Prober,
+    /// What the link said last, for the case that nothing ever answers.
+    said: String,
+}
+
+impl Run {
+    fn open(uri: &Uri, plan: Plan) -> anyhow::Result<Self> {
+        timer::make_exact();
+        let reactor = Reactor::new().context("cannot set up the loop")?;
+        let stop = Stop::install(&reactor.waker()).context("cannot listen for signals")?;
+        Ok(Self {
+            links: [link::open(Instant::now(), uri, Role::To)?],
+            reactor,
+            stop,
+            anchor: Anchor::now(),
+            prober: Prober::new(plan, MonoNs::now())?,
+            said: String::new(),
+        })
+    }
+
+    fn to_the_end(&mut self, uri: &Uri) -> anyhow::Result<Measurement> {
+        let mut progress = Progress::new(Instant::now());
+        while !self.prober.is_over() && !self.stop.requested() {
+            let now = self.turn()?;
+            progress.update(now, &self.prober);
+        }
+        self.close()?;
+        if matches!(self.prober.phase(), Phase::NoPeer | Phase::Waiting) {
+            bail!(
+                "{uri}: no answer from the drone within {:?}; {}",
+                self.prober.plan().wait,
+                self.hint()
+            );
+        }
+        let unused = Prober::new(*self.prober.plan(), MonoNs::now())?;
+        Ok(std::mem::replace(&mut self.prober, unused).finish(MonoNs::now()))
+    }
+
+    fn hint(&self) -> String {
+        match (self.links[0].state(), self.said.as_str()) {
+            (State::Up, _) => "the link is up, but nothing behind it echoes".to_owned(),
+            (_, "") => "the link did not come up".to_owned(),
+            (_, said) => format!("the link did not come up: {said}"),
+        }
+    }
+
+    fn turn(&mut self) -> anyhow::Result<Instant> {
+        let until = self
+            .prober
+            .poll_timeout()
+            .map(|(at, _)| self.anchor.instant(at));
+        let now = self.reactor.turn(&mut self.links, until)?;
+        self.take_events();
+        while let Some(received) = self.links[0].recv(now) {
+            self.handle_packet(&received);
+        }
+        self.prober.handle_timeout(MonoNs::now());
+        while let Some(probe) = self.prober.poll_send(MonoNs::now()) {
+            self.send(&probe)?;
+        }
+        Ok(now)
+    }
+
+    fn take_events(&mut self) {
+        while let Some(event) = self.links[0].poll_event() {
+            let (Event::Up(text) | Event::Down(text) | Event::Notice(text)) = event;
+            tracing::debug!("{text}");
+            self.said = text;
+        }
+    }
+
+    fn handle_packet(&mut self, received: &Received) {
+        if received.packet.kind() != ECHO {
+            return;
+        }
+        if let Some(echo) = read_tag(received.packet.data(), self.prober.plan().run_id) {
+            self.prober.handle_echo(MonoNs::now(), &echo);
+        }
+    }
+
+    fn send(&mut self, probe: &Probe) -> anyhow::Result<()> {
+        let outgoing = Outgoing {
+            packet: packet(probe)?,
+            class: Class::Ordered,
+            expires: None,
+        };
+        let outcome = self.links[0].send(Instant::now(), &outgoing);
+        if outcome != SendOutcome::Accepted && probe.sequence < HELLO {
+            self.prober.handle_unsent(MonoNs::now(), probe.sequence);
+        }
+        Ok(())
+    }
+
+    /// Says goodbye to the peer and gives it the time that takes.
+    fn close(&mut self) -> anyhow::Result<()> {
+        let now = Instant::now();
+        self.links[0].close(now);
+        let end = now + std::time::Duration::from_millis(300);
+        while self.links[0].state() != State::Closed
+            && self.reactor.turn(&mut self.links, Some(end))? < end
+        {}
+        Ok(())
+    }
+}
+
+/// An echo request: the tag, then zeros.
+fn packet(probe: &Probe) -> anyhow::Result<Packet> {
+    let mut data = [0; MAX_DATA];
+    data[..TAG_LEN].copy_from_slice(&tag(probe));
+    let length = probe.bytes.clamp(TAG_LEN, MAX_DATA);
+    Ok(Packet::new(Port::LINK, Channel::C0, &data[..length])?)
+}
