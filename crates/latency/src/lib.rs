@@ -5,6 +5,7 @@
 
 pub mod histogram;
 pub mod probe;
+pub mod report;
 pub mod results;
 pub mod table;
 pub mod time;

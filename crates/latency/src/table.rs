@@ -46,6 +46,13 @@ pub fn render(rows: &[Row], width: Option<u16>) -> String {
     table.trim_fmt()
 }
 
+/// Columns of the terminal on standard output; `None` when it is none.
+#[must_use]
+pub fn terminal_width() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col)
+}
+
 fn cells(row: &Row) -> Vec<Cell> {
     let identity = &row.identity;
     let partial = if row.partial { " (partial)" } else { "" };
