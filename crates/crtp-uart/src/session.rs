@@ -227,6 +227,13 @@ impl<R: Role> Session<R> {
         }
     }
 
+    /// Ends at once, without a goodbye.
+    pub fn abort(&mut self) {
+        self.stats.discarded += self.outbox.clear();
+        self.system.clear();
+        self.phase = Phase::Closed;
+    }
+
     /// The next packet that came in. Taking it may make clear-to-send due: call
     /// [`Session::poll_transmit`] afterwards.
     pub fn recv(&mut self) -> Option<Packet> {

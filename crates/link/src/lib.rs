@@ -10,6 +10,7 @@ mod poll;
 mod prrt;
 mod reactor;
 mod throttle;
+pub mod uart;
 mod udp;
 pub mod uri;
 mod waker;
@@ -21,6 +22,7 @@ pub use interface::{
 pub use open::{OpenError, open};
 pub use prrt::{PrrtLink, PrrtOptions};
 pub use reactor::Reactor;
+pub use uart::{UartConfig, UartError, UartLink};
 pub use udp::{UdpClient, UdpServer};
 pub use uri::{Role, Uri, UriError};
 pub use waker::Waker;

@@ -1,0 +1,381 @@
+//! `uart://`: a drone on a serial port.
+//!
+//! Owns the port, its session and the gate every packet to the drone goes through. Opens the port again by
+//! itself when it was unplugged; never writes a byte that the session does not give.
+
+mod errors;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::os::fd::AsRawFd as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crtp::Gate;
+use crtp_uart::pump::PumpStats;
+use crtp_uart::session::{self, Phase};
+use crtp_uart::{Config, Gone, Host, Pump, SendError, Serial, SerialError, Session};
+
+use crate::interface::{
+    Class, Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
+};
+use crate::throttle::Throttle;
+use crate::uri::{DEFAULT_BAUD, Framing, UartUri};
+
+pub use errors::UartError;
+
+/// First pause before a port that is gone is tried again; doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Events that wait to be taken; a log that nobody reads keeps the oldest.
+const EVENTS: usize = 64;
+
+/// What to open, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UartConfig {
+    /// The port.
+    pub path: PathBuf,
+    /// Speed, bit/s.
+    pub baud: u32,
+    /// Framing; this driver speaks CPX.
+    pub framing: Framing,
+    /// The session's figures.
+    pub session: Config,
+}
+
+impl UartConfig {
+    /// CPX at 576000 bit/s.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self::from(&UartUri {
+            path: path.into(),
+            baud: DEFAULT_BAUD,
+            framing: Framing::Cpx,
+        })
+    }
+}
+
+impl From<&UartUri> for UartConfig {
+    fn from(uri: &UartUri) -> Self {
+        Self {
+            path: uri.path.clone(),
+            baud: uri.baud,
+            framing: uri.framing,
+            session: Config::host(uri.baud),
+        }
+    }
+}
+
+/// A drone on a serial port.
+#[derive(Debug)]
+pub struct UartLink {
+    config: UartConfig,
+    session: Session<Host>,
+    serial: Option<Serial>,
+    pump: Pump,
+    gate: Gate,
+    /// When to try the port again, and the pause after that.
+    reopen: Option<Instant>,
+    pause: Duration,
+    /// The loss has been reported; it is once.
+    mourned: bool,
+    received_at: Instant,
+    events: VecDeque<Event>,
+    notices: Throttle,
+    stats: LinkStats,
+}
+
+impl UartLink {
+    /// Opens the port. One that is not there (yet) is waited for.
+    ///
+    /// # Errors
+    /// [`UartError`] if waiting does not help: the port is in use, forbidden or no serial port.
+    pub fn open(config: UartConfig, now: Instant) -> Result<Self, UartError> {
+        if config.framing != Framing::Cpx {
+            return Err(UartError::Framing);
+        }
+        let mut link = Self {
+            session: Session::host(config.session, now),
+            serial: None,
+            pump: Pump::new(),
+            gate: Gate::new(),
+            reopen: None,
+            pause: FIRST_PAUSE,
+            mourned: false,
+            received_at: now,
+            events: VecDeque::with_capacity(EVENTS),
+            notices: Throttle::default(),
+            stats: LinkStats::default(),
+            config,
+        };
+        match Serial::open(&link.config.path, link.config.baud) {
+            Ok(serial) => link.start(now, serial),
+            Err(error @ SerialError::Missing(..)) => link.wait_for_port(now, &error.to_string()),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(link)
+    }
+
+    /// The session's counters: tokens, stalls, damage on the line.
+    #[must_use]
+    pub fn session_stats(&self) -> session::Stats {
+        self.session.stats()
+    }
+
+    /// Reads and writes, and their sizes.
+    #[must_use]
+    pub fn pump_stats(&self) -> PumpStats {
+        self.pump.stats()
+    }
+
+    fn start(&mut self, now: Instant, serial: Serial) {
+        self.serial = Some(serial);
+        self.reopen = None;
+        self.pause = FIRST_PAUSE;
+        self.pump.discard();
+        self.session.restart(now);
+        self.transmit(now);
+    }
+
+    fn lose(&mut self, now: Instant, why: Gone) {
+        self.serial = None;
+        if matches!(self.session.phase(), Phase::Closing(_) | Phase::Closed) {
+            // Nobody is left to say goodbye to.
+            self.session.abort();
+            return;
+        }
+        self.gate.forget();
+        self.session.restart(now);
+        self.wait_for_port(now, &format!("{}: {why}", self.config.path.display()));
+    }
+
+    /// Reports the loss once and plans the next attempt.
+    fn wait_for_port(&mut self, now: Instant, why: &str) {
+        if !std::mem::replace(&mut self.mourned, true) {
+            self.raise(Event::Down(format!("{why}; waiting for it")));
+        }
+        self.reopen = Some(now + self.pause);
+        self.pause = (2 * self.pause).min(LONGEST_PAUSE);
+    }
+
+    fn try_port(&mut self, now: Instant) {
+        match Serial::open(&self.config.path, self.config.baud) {
+            Ok(serial) => {
+                self.stats.reopened += 1;
+                self.start(now, serial);
+            }
+            Err(error) => self.wait_for_port(now, &error.to_string()),
+        }
+    }
+
+    fn receive(&mut self, now: Instant) {
+        let Some(serial) = &self.serial else { return };
+        self.received_at = now;
+        match self.pump.receive(now, serial, &mut self.session) {
+            Ok(()) => self.transmit(now),
+            Err(why) => self.lose(now, why),
+        }
+        self.translate_events(now);
+    }
+
+    fn transmit(&mut self, now: Instant) {
+        let Some(serial) = &self.serial else { return };
+        if let Err(why) = self.pump.transmit(now, serial, &mut self.session) {
+            self.lose(now, why);
+        }
+        self.end_when_closed();
+    }
+
+    /// The last words are written: the port is free for others.
+    fn end_when_closed(&mut self) {
+        if self.session.phase() == Phase::Closed && !self.pump.wants_write() {
+            self.serial = None;
+        }
+    }
+
+    fn translate_events(&mut self, now: Instant) {
+        while let Some(event) = self.session.poll_event() {
+            match event {
+                session::Event::Up => self.come_up(),
+                session::Event::SyncTimeout(waited) => {
+                    let text = errors::no_sign(&self.config, waited);
+                    self.raise(Event::Notice(text));
+                }
+                session::Event::PeerRestarted => {
+                    self.gate.forget();
+                    self.notice(now, "the drone may have restarted: greeted it again");
+                }
+                session::Event::Stalled => self.notice(now, "the drone withholds clear-to-send"),
+                // The counters tell.
+                session::Event::Resumed
+                | session::Event::TokenPresumed
+                | session::Event::System(_) => {}
+            }
+        }
+    }
+
+    fn come_up(&mut self) {
+        self.mourned = false;
+        let Some(serial) = &self.serial else { return };
+        let text = format!(
+            "{} at {} bit/s, low latency: {}",
+            self.config.path.display(),
+            serial.speed(),
+            serial.low_latency()
+        );
+        self.raise(Event::Up(text));
+    }
+
+    /// At most one a second: a line that flickers fills no disk.
+    fn notice(&mut self, now: Instant, text: &str) {
+        if self.notices.allows(now) {
+            let text = format!("{}: {text}", self.config.path.display());
+            self.raise(Event::Notice(text));
+        }
+    }
+
+    fn raise(&mut self, event: Event) {
+        if self.events.len() < EVENTS {
+            self.events.push_back(event);
+        }
+    }
+
+    fn refuse(&mut self, refusal: Refusal) -> SendOutcome {
+        self.stats.count(refusal);
+        SendOutcome::Refused(refusal)
+    }
+
+    /// Waits for the tokens that goodbye needs, no longer than the session does.
+    fn finish(&mut self) {
+        while let (Phase::Closing(_), Some(serial)) = (self.session.phase(), &self.serial) {
+            let Some((until, _)) = self.session.poll_timeout() else {
+                return;
+            };
+            if errors::wait(serial, self.pump.wants_write(), until).is_err() {
+                return;
+            }
+            let now = Instant::now();
+            self.handle_ready(now);
+            self.handle_timeout(now);
+        }
+    }
+}
+
+impl Link for UartLink {
+    fn interests(&self, out: &mut Vec<Interest>) {
+        out.extend(self.serial.as_ref().map(|serial| Interest {
+            fd: serial.as_raw_fd(),
+            read: true,
+            write: self.pump.wants_write(),
+        }));
+    }
+
+    fn handle_ready(&mut self, now: Instant) {
+        self.receive(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.reopen.is_some_and(|at| at <= now) {
+            self.try_port(now);
+        }
+        if self.serial.is_some() {
+            self.session.handle_timeout(now);
+            self.transmit(now);
+        }
+        self.translate_events(now);
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        match &self.serial {
+            Some(_) => self.session.poll_timeout(),
+            None => self.reopen.map(|at| (at, "open the port again")),
+        }
+    }
+
+    fn recv(&mut self, now: Instant) -> Option<Received> {
+        let packet = self.session.recv()?;
+        self.gate.observe(&packet);
+        self.transmit(now);
+        Some(Received {
+            packet,
+            class: Class::Ordered,
+            at: self.received_at,
+            expires: None,
+        })
+    }
+
+    fn send(&mut self, now: Instant, outgoing: &Outgoing) -> SendOutcome {
+        let packet = match self.gate.admit(&outgoing.packet) {
+            Ok(packet) => packet,
+            Err(reject) => return self.refuse(Refusal::Unsafe(reject.reason())),
+        };
+        let key = match outgoing.class {
+            Class::Latest { key } => Some(key),
+            Class::Ordered => None,
+        };
+        match self.session.send(now, packet, key, outgoing.expires) {
+            Ok(()) => {
+                self.transmit(now);
+                SendOutcome::Accepted
+            }
+            Err(error) => self.refuse(refusal(error)),
+        }
+    }
+
+    fn backlog(&self) -> usize {
+        self.session.backlog()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn state(&self) -> State {
+        match (self.session.phase(), &self.serial) {
+            (Phase::Closed, None) => State::Closed,
+            (Phase::Closed | Phase::Closing(_), Some(_)) | (Phase::Closing(_), None) => State::Down,
+            (Phase::Up, _) => State::Up,
+            (Phase::Syncing, _) if self.mourned => State::Down,
+            (Phase::Syncing, _) => State::Connecting,
+        }
+    }
+
+    fn stats(&self) -> LinkStats {
+        let session = self.session.stats();
+        LinkStats {
+            sent: session.sent,
+            received: session.received,
+            dropped_expired: self.stats.dropped_expired + session.expired,
+            dropped_down: self.stats.dropped_down + session.discarded,
+            superseded: session.superseded,
+            bad_frames: session.decode.damaged() + session.bad_crtp + session.overruns,
+            stalls: session.stalls,
+            ..self.stats
+        }
+    }
+
+    fn close(&mut self, now: Instant) {
+        self.reopen = None;
+        self.session.close(now);
+        self.transmit(now);
+        self.translate_events(now);
+    }
+}
+
+impl Drop for UartLink {
+    /// A link that was told to close and is dropped before the drone has granted its tokens waits for them,
+    /// some milliseconds as a rule.
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+fn refusal(error: SendError) -> Refusal {
+    match error {
+        SendError::NotUp => Refusal::NotConnected,
+        SendError::Full(_) => Refusal::QueueFull,
+        SendError::Expired => Refusal::Expired,
+        SendError::Key(_) => Refusal::Unsafe("mailbox key above 15"),
+    }
+}
