@@ -9,8 +9,11 @@ use std::time::Instant;
 
 use crate::interface::Link;
 use crate::prrt::{PrrtLink, PrrtOptions};
+use crate::sim::SimLink;
+use crate::uart::{UartConfig, UartError, UartLink};
+use crate::uart::{UartConfig, UartError, UartLink};
 use crate::udp::{UdpClient, UdpServer};
-use crate::uri::{NetUri, PrrtUri, Role, Uri};
+use crate::uri::{NetUri, PrrtUri, Role, UartUri, Uri};
 
 /// Why a link cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +38,14 @@ pub enum OpenError {
         /// What the system says.
         source: io::Error,
     },
+    /// The serial port cannot be used.
+    #[error("{uri}: {source}")]
+    Uart {
+        /// The link.
+        uri: String,
+        /// What the driver says.
+        source: UartError,
+    },
     /// The transport refuses.
     #[error("{uri}: {source}")]
     Prrt {
@@ -43,6 +54,9 @@ pub enum OpenError {
         /// What the transport says.
         source: ::prrt::Error,
     },
+    /// The port is in use, forbidden, or no serial port. The text names it.
+    #[error(transparent)]
+    Uart(#[from] UartError),
     /// This build has no driver for it.
     #[error("{uri}: this build has no driver for {scheme}://, allowed: {allowed}")]
     NoDriver {
@@ -63,10 +77,16 @@ pub fn open(now: Instant, uri: &Uri, role: Role) -> Result<Box<dyn Link>, OpenEr
     match uri {
         Uri::Udp(net) => open_udp(now, uri, net, role),
         Uri::Prrt(prrt) => open_prrt(now, uri, prrt, role),
-        Uri::Uart(_) | Uri::Sim(_) => Err(no_driver(uri, "uart")),
+        Uri::Uart(uart) => open_uart(now, uart),
+        Uri::Sim(_) => Err(no_driver(uri, "sim")),
         Uri::Tcp(_) => Err(no_driver(uri, "tcp")),
         Uri::Radio(_) => Err(no_driver(uri, "radio")),
     }
+}
+
+fn open_uart(now: Instant, uart: &UartUri) -> Result<Box<dyn Link>, OpenError> {
+    let link = UartLink::open(UartConfig::from(uart), now)?;
+    Ok(Box::new(link))
 }
 
 fn open_udp(now: Instant, uri: &Uri, net: &NetUri, role: Role) -> Result<Box<dyn Link>, OpenError> {
