@@ -18,6 +18,7 @@ pub mod nodes;
 pub mod rcl_raw;
 pub mod ros;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 /// Runs a node's main function: sets up the log, reads the arguments, and turns an error into one line and

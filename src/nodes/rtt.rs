@@ -34,10 +34,9 @@ type Arrival = (MonoNs, Echo);
 struct Wire {
     node: Node,
     publisher: Publisher<RttProbe>,
-    echo_topic: String,
     arrivals: Receiver<Arrival>,
     overflow: Arc<AtomicU64>,
-    _subscription: WorkerSubscription<RttProbe, ()>,
+    subscription: WorkerSubscription<RttProbe, ()>,
 }
 
 impl Wire {
@@ -54,10 +53,9 @@ impl Wire {
         Ok(Self {
             node: Node::clone(node),
             publisher,
-            echo_topic: settings.echo_topic.clone(),
             arrivals,
             overflow,
-            _subscription: subscription,
+            subscription,
         })
     }
 
@@ -66,12 +64,12 @@ impl Wire {
         let end = Instant::now() + limit;
         while !stop.requested() {
             let listens = self.publisher.get_subscription_count()? > 0;
-            let speaks = self.node.count_publishers(&self.echo_topic)? > 0;
+            let speaks = self.node.count_publishers(&self.subscription.topic_name())? > 0;
             if listens && speaks {
                 return Ok(());
             }
             if Instant::now() >= end {
-                let (probe, echo) = (self.publisher.topic_name(), &self.echo_topic);
+                let (probe, echo) = (self.publisher.topic_name(), self.subscription.topic_name());
                 bail!(
                     "no relay within {limit:?}: {} on {probe}, {} on {echo}; is one running in a domain that is joined to this one?",
                     if listens { "a subscription" } else { "no subscription" },
