@@ -9,6 +9,7 @@ mod open;
 mod poll;
 mod prrt;
 mod reactor;
+mod sim;
 mod throttle;
 pub mod uart;
 mod udp;
@@ -22,6 +23,7 @@ pub use interface::{
 pub use open::{OpenError, open};
 pub use prrt::{PrrtLink, PrrtOptions};
 pub use reactor::Reactor;
+pub use sim::SimLink;
 pub use uart::{UartConfig, UartError, UartLink};
 pub use udp::{UdpClient, UdpServer};
 pub use uri::{Role, Uri, UriError};

@@ -11,7 +11,6 @@ use crate::interface::Link;
 use crate::prrt::{PrrtLink, PrrtOptions};
 use crate::sim::SimLink;
 use crate::uart::{UartConfig, UartError, UartLink};
-use crate::uart::{UartConfig, UartError, UartLink};
 use crate::udp::{UdpClient, UdpServer};
 use crate::uri::{NetUri, PrrtUri, Role, UartUri, Uri};
 
@@ -37,14 +36,6 @@ pub enum OpenError {
         what: &'static str,
         /// What the system says.
         source: io::Error,
-    },
-    /// The serial port cannot be used.
-    #[error("{uri}: {source}")]
-    Uart {
-        /// The link.
-        uri: String,
-        /// What the driver says.
-        source: UartError,
     },
     /// The transport refuses.
     #[error("{uri}: {source}")]
@@ -78,7 +69,13 @@ pub fn open(now: Instant, uri: &Uri, role: Role) -> Result<Box<dyn Link>, OpenEr
         Uri::Udp(net) => open_udp(now, uri, net, role),
         Uri::Prrt(prrt) => open_prrt(now, uri, prrt, role),
         Uri::Uart(uart) => open_uart(now, uart),
-        Uri::Sim(_) => Err(no_driver(uri, "sim")),
+        Uri::Sim(sim) => {
+            let config = simulator::Config {
+                seed: sim.seed,
+                ..simulator::Config::default()
+            };
+            Ok(Box::new(SimLink::new(now, config)))
+        }
         Uri::Tcp(_) => Err(no_driver(uri, "tcp")),
         Uri::Radio(_) => Err(no_driver(uri, "radio")),
     }
