@@ -28,6 +28,7 @@ pub fn main(name: &str, run: impl FnOnce(&ros::args::NodeArgs) -> anyhow::Result
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .with_writer(std::io::stderr)
         .init();
