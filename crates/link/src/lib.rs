@@ -8,6 +8,7 @@ mod interface;
 mod open;
 mod poll;
 mod prrt;
+pub mod pty;
 mod reactor;
 mod sim;
 mod throttle;

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use crate::interface::Link;
 use crate::prrt::{PrrtLink, PrrtOptions};
+use crate::pty::PtyLink;
 use crate::sim::SimLink;
 use crate::uart::{UartConfig, UartError, UartLink};
 use crate::udp::{UdpClient, UdpServer};
@@ -48,6 +49,9 @@ pub enum OpenError {
     /// The port is in use, forbidden, or no serial port. The text names it.
     #[error(transparent)]
     Uart(#[from] UartError),
+    /// There is no pseudo-terminal to be had.
+    #[error(transparent)]
+    Pty(#[from] crtp_uart::pty::PtyError),
     /// This build has no driver for it.
     #[error("{uri}: this build has no driver for {scheme}://, allowed: {allowed}")]
     NoDriver {
@@ -76,6 +80,7 @@ pub fn open(now: Instant, uri: &Uri, role: Role) -> Result<Box<dyn Link>, OpenEr
             };
             Ok(Box::new(SimLink::new(now, config)))
         }
+        Uri::Pty(path) => Ok(Box::new(PtyLink::open(path, now)?)),
         Uri::Tcp(_) => Err(no_driver(uri, "tcp")),
         Uri::Radio(_) => Err(no_driver(uri, "radio")),
     }
@@ -148,6 +153,6 @@ fn no_driver(uri: &Uri, scheme: &'static str) -> OpenError {
     OpenError::NoDriver {
         uri: uri.to_string(),
         scheme,
-        allowed: "uart, prrt, udp, sim",
+        allowed: "uart, prrt, udp, sim, pty",
     }
 }

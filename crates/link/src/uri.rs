@@ -89,6 +89,8 @@ pub enum Uri {
     Radio(RadioUri),
     /// `sim://[?seed=1]`
     Sim(SimUri),
+    /// `pty:///tmp/crazyflie`: a pseudo-terminal for a client that knows serial ports only.
+    Pty(PathBuf),
 }
 
 /// Which side of a bridge a link is on. It decides who calls whom where the URI leaves it open.
@@ -127,7 +129,7 @@ impl Uri {
         match self {
             Self::Uart(_) | Self::Radio(_) | Self::Sim(_) => true,
             Self::Udp(net) | Self::Tcp(net) => !net.listens(role),
-            Self::Prrt(_) => false,
+            Self::Prrt(_) | Self::Pty(_) => false,
         }
     }
 
@@ -135,7 +137,7 @@ impl Uri {
         match self {
             Self::Prrt(prrt) => Some(&prrt.net),
             Self::Udp(net) | Self::Tcp(net) => Some(net),
-            Self::Uart(_) | Self::Radio(_) | Self::Sim(_) => None,
+            Self::Uart(_) | Self::Radio(_) | Self::Sim(_) | Self::Pty(_) => None,
         }
     }
 }
@@ -161,7 +163,8 @@ impl FromStr for Uri {
             "tcp" => net(&parts).map(Self::Tcp),
             "radio" => radio(&parts).map(Self::Radio),
             "sim" => sim(&parts).map(Self::Sim),
-            other => Err(parts.refuse("scheme", other, "uart, prrt, udp, tcp, radio, sim")),
+            "pty" => pty(&parts).map(Self::Pty),
+            other => Err(parts.refuse("scheme", other, "uart, prrt, udp, tcp, radio, sim, pty")),
         }
     }
 }
@@ -187,6 +190,18 @@ fn uart(parts: &Parts<'_>) -> Result<UartUri, UriError> {
         baud: baud.map_or(usual, |baud| baud as u32),
         framing,
     })
+}
+
+fn pty(parts: &Parts<'_>) -> Result<PathBuf, UriError> {
+    parts.query()?.end("none")?;
+    if parts.rest.starts_with('/') && parts.rest.len() > 1 {
+        return Ok(parts.rest.into());
+    }
+    Err(parts.refuse(
+        "path",
+        parts.rest,
+        "an absolute path, as in pty:///tmp/crazyflie",
+    ))
 }
 
 fn prrt(parts: &Parts<'_>) -> Result<PrrtUri, UriError> {
@@ -252,6 +267,7 @@ impl fmt::Display for Uri {
             Self::Tcp(net) => write!(f, "tcp://{net}"),
             Self::Radio(radio) => write!(f, "radio://{}", radio.address),
             Self::Sim(sim) => write!(f, "sim://?seed={}", sim.seed),
+            Self::Pty(path) => write!(f, "pty://{}", path.display()),
         }
     }
 }

@@ -62,7 +62,7 @@ impl Raw {
 pub(crate) fn prrt_uri(uri: &Uri) -> anyhow::Result<&PrrtUri> {
     match uri {
         Uri::Prrt(prrt) => Ok(prrt),
-        Uri::Uart(_) | Uri::Udp(_) | Uri::Tcp(_) | Uri::Radio(_) | Uri::Sim(_) => {
+        Uri::Uart(_) | Uri::Udp(_) | Uri::Tcp(_) | Uri::Radio(_) | Uri::Sim(_) | Uri::Pty(_) => {
             bail!("{uri}: raw messages travel over prrt:// only")
         }
     }

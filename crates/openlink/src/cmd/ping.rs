@@ -115,6 +115,7 @@ fn scheme(uri: &Uri) -> &'static str {
         Uri::Tcp(_) => "tcp",
         Uri::Radio(_) => "radio",
         Uri::Sim(_) => "sim",
+        Uri::Pty(_) => "pty",
     }
 }
 
