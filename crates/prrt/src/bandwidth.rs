@@ -8,10 +8,16 @@ use crate::window::WindowedMax;
 
 const RATE_WINDOW: Duration = Duration::from_secs(2);
 const STARTUP_GAIN: f64 = 2.77;
-/// One round above the estimate to find more, one below to drain what that queued, six at it.
-const CYCLE: [f64; 8] = [1.2, 0.8, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-const INITIAL_DATAGRAMS: usize = 16;
-const MIN_DATAGRAMS: usize = 4;
+/// One round above the estimate to find more, one below to drain what that queued, six just below it.
+const CYCLE: [f64; 8] = [1.2, 0.8, 0.97, 0.97, 0.97, 0.97, 0.97, 0.97];
+/// Pace relative to the estimate while a queue stands.
+const CROWDED_GAIN: f64 = 0.85;
+/// Queueing beyond one datagram and this much counts as a standing queue.
+const CROWDED_MIN: Duration = Duration::from_millis(2);
+/// So many acknowledgements in a row with a standing queue end the search for the rate.
+const CROWDED_ACKS: u8 = 3;
+const INITIAL_DATAGRAMS: usize = 4;
+const MIN_DATAGRAMS: usize = 3;
 /// The rate counts as found when it grew less than this over three rounds.
 const GROWTH: f64 = 1.25;
 
@@ -45,6 +51,8 @@ pub(crate) struct Bandwidth {
     plateau: f64,
     flat_rounds: u8,
     round_ends: u64,
+    /// Acknowledgements in a row that told of a standing queue.
+    crowded: u8,
 }
 
 impl Bandwidth {
@@ -61,6 +69,7 @@ impl Bandwidth {
             plateau: 0.0,
             flat_rounds: 0,
             round_ends: 0,
+            crowded: 0,
         }
     }
 
@@ -83,14 +92,15 @@ impl Bandwidth {
         self.app_limited = limited;
     }
 
-    /// `bytes` were acknowledged at once; `newest` is the most recently sent datagram among them.
+    /// `bytes` were acknowledged at once, the last having arrived about half a round trip before `at`; `newest` is the most recently sent datagram among them.
     pub(crate) fn on_ack(
         &mut self,
-        now: Instant,
+        at: Instant,
         bytes: usize,
         sent_at: Instant,
         newest: &Snapshot,
     ) {
+        let now = self.delivered_at.map_or(at, |before| at.max(before));
         self.delivered += bytes as u64;
         self.delivered_at = Some(now);
         self.first_sent_at = Some(sent_at);
@@ -122,6 +132,21 @@ impl Bandwidth {
         }
         self.flat_rounds += 1;
         if self.flat_rounds >= 3 {
+            self.phase = Phase::Drain;
+        }
+    }
+
+    /// Takes how far a round trip was above the smallest one.
+    pub(crate) fn on_queueing(&mut self, queueing: Duration) {
+        let Some(rate) = self.estimate() else { return };
+        let datagram = Duration::from_secs_f64((self.datagram as f64 / rate.max(1.0)).min(1.0));
+        let crowded = queueing > datagram + CROWDED_MIN;
+        self.crowded = if crowded {
+            self.crowded.saturating_add(1)
+        } else {
+            0
+        };
+        if self.phase == Phase::Startup && self.crowded >= CROWDED_ACKS {
             self.phase = Phase::Drain;
         }
     }
@@ -158,6 +183,7 @@ impl Bandwidth {
         match self.phase {
             Phase::Startup => STARTUP_GAIN * rate.max(initial / STARTUP_GAIN),
             Phase::Drain => rate / STARTUP_GAIN,
+            Phase::Cruise(_) if self.crowded >= CROWDED_ACKS => rate * CROWDED_GAIN,
             Phase::Cruise(step) => rate * CYCLE.get(step).copied().unwrap_or(1.0),
         }
     }
@@ -166,8 +192,8 @@ impl Bandwidth {
     pub(crate) fn window(&self, min_rtt: Duration) -> usize {
         let bdp = self.bdp(min_rtt);
         match self.phase {
-            Phase::Startup => (bdp * 3).max(INITIAL_DATAGRAMS * self.datagram),
-            Phase::Drain | Phase::Cruise(_) => (bdp * 2).max(MIN_DATAGRAMS * self.datagram),
+            Phase::Startup => (bdp * 3).max(2 * INITIAL_DATAGRAMS * self.datagram),
+            Phase::Drain | Phase::Cruise(_) => bdp * 3 / 2 + MIN_DATAGRAMS * self.datagram,
         }
     }
 

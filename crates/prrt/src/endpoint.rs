@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::connect::Connecting;
 use crate::cookie::Cookies;
 use crate::error::{ConfigError, SendError};
-use crate::message::{Message, MessageId, Mode, Stream};
+use crate::message::{Departure, Message, MessageId, Mode, Stream};
 use crate::payload::Payload;
 use crate::session::{Role, Session, Setup};
 use crate::slab::{Key, Slab};
@@ -29,6 +29,8 @@ use peer::{Peer, PeerState};
 /// Replies to strangers that may wait for the socket; more are dropped.
 const MAX_REPLIES: usize = 16;
 const REPLY_LEN: usize = 64;
+/// Ended connections kept for a reader that has not come yet.
+const MAX_ENDED: usize = 4;
 /// Connections that have not proven their address before cookies are asked for.
 const MAX_UNPROVEN: usize = 8;
 
@@ -46,7 +48,8 @@ pub enum Event {
         /// Where it lives.
         addr: SocketAddr,
     },
-    /// The connection is lost or closed; what was queued or unread is gone.
+    /// The connection is lost or closed; what was queued is gone. Unless it is made anew, what has arrived can still be
+    /// read until [`Endpoint::recv`] finds nothing more.
     Disconnected {
         /// Who.
         peer: PeerId,
@@ -146,6 +149,7 @@ impl Endpoint {
             state,
             client: true,
             announced: false,
+            ended: false,
         });
         self.by_id.insert(local, key);
         PeerId(key)
@@ -209,15 +213,21 @@ impl Endpoint {
         session.send(now, stream, life, Payload::copy_of(data))
     }
 
-    /// Whether a message still waits for its first departure.
-    pub fn is_queued(&self, peer: PeerId, id: MessageId) -> bool {
-        self.session(peer)
-            .is_some_and(|session| session.is_queued(id))
+    /// Whether a message has left yet.
+    pub fn departure(&self, peer: PeerId, id: MessageId) -> Departure {
+        let session = self.session(peer);
+        session.map_or(Departure::Dropped, |session| session.departure(id))
     }
 
     /// The next message from a peer.
     pub fn recv(&mut self, now: Instant, peer: PeerId, mode: Mode) -> Option<Message> {
-        self.peers.get_mut(peer.0)?.session_mut()?.recv(now, mode)
+        let entry = self.peers.get_mut(peer.0)?;
+        let ended = entry.ended;
+        let message = entry.session_mut()?.recv(now, mode);
+        if message.is_none() && ended {
+            self.remove(peer.0);
+        }
+        message
     }
 
     fn session(&self, peer: PeerId) -> Option<&Session> {
@@ -443,6 +453,7 @@ impl Endpoint {
             state,
             client: false,
             announced: false,
+            ended: false,
         });
         self.by_id.insert(local, key);
         local
@@ -532,9 +543,8 @@ impl Endpoint {
     }
 
     fn ended(&self) -> Option<(Key, CloseReason)> {
-        self.peers
-            .iter()
-            .find_map(|(key, peer)| Some((key, peer.session()?.closed()?)))
+        let mut open = self.peers.iter().filter(|(_, peer)| !peer.ended);
+        open.find_map(|(key, peer)| Some((key, peer.session()?.closed()?)))
     }
 
     fn finish(&mut self, now: Instant, key: Key, reason: CloseReason) {
@@ -545,7 +555,7 @@ impl Endpoint {
         if reconnecting {
             self.restart(now, key);
         } else {
-            self.remove(key);
+            self.retire(key);
         }
         if announced {
             self.events.push_back(Event::Disconnected {
@@ -553,6 +563,34 @@ impl Endpoint {
                 reason,
                 reconnecting,
             });
+        }
+    }
+
+    /// Keeps what has arrived for the reader and forgets the rest.
+    fn retire(&mut self, key: Key) {
+        let unread = self
+            .peers
+            .get(key)
+            .and_then(Peer::session)
+            .is_some_and(Session::has_unread);
+        let Some(peer) = self.peers.get_mut(key).filter(|_| unread) else {
+            return self.remove(key);
+        };
+        self.by_id.remove(&peer.local);
+        peer.announced = false;
+        peer.ended = true;
+        if self.peers.iter().filter(|(_, peer)| peer.ended).count() > MAX_ENDED {
+            self.remove_oldest_ended(key);
+        }
+    }
+
+    fn remove_oldest_ended(&mut self, except: Key) {
+        let ended = self
+            .peers
+            .iter()
+            .find(|(key, peer)| peer.ended && *key != except);
+        if let Some((key, _)) = ended {
+            self.remove(key);
         }
     }
 

@@ -7,10 +7,11 @@
 //!
 //! [`Endpoint`] is the whole protocol as a state machine: it takes the time, datagrams and messages as arguments and
 //! hands out datagrams, messages and the next instant at which it wants to be called. It never reads a clock, opens a
-//! socket or starts a thread. [`udp`] puts it on a socket.
+//! socket or starts a thread. [`udp`] puts it on a socket, [`blocking`] puts that on a thread.
 
 mod ack;
 mod bandwidth;
+pub mod blocking;
 mod clock;
 mod config;
 mod connect;
@@ -39,7 +40,7 @@ pub mod wire;
 pub use config::{Config, Repair};
 pub use endpoint::{Endpoint, Event, PeerId, StrayStats, Transmit};
 pub use error::{ConfigError, Error, SendError, WireError};
-pub use message::{Message, MessageId, Mode, Stream};
+pub use message::{Departure, Message, MessageId, Mode, Stream};
 pub use payload::{INLINE_PAYLOAD, Payload};
 pub use seq::{PacketNumber, Seq};
 pub use stats::{ReceiveStats, RttStats, SendStats, Stats};

@@ -25,11 +25,22 @@ pub struct MessageId {
     pub seq: Seq,
 }
 
+/// Whether a message has left for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// It waits for its slot.
+    Waiting,
+    /// It has left (and may have arrived).
+    Left,
+    /// It expired or was superseded before it could leave. Known for the last 32 such messages.
+    Dropped,
+}
+
 /// How [`recv`](crate::Endpoint::recv) picks among what has arrived. Applies to ordered streams; of `Latest`
 /// streams there is never more than the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// As soon as it is there, in order of arrival of each stream, gaps or not.
+    /// As soon as it is there, gaps or not; of several that are there, the oldest first.
     Asap,
     /// In order; a missing message is given up once it expires within `window` from now.
     Ordered {

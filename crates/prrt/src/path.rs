@@ -48,6 +48,7 @@ impl PathState {
         Path {
             timeout: self.rtt.timeout(),
             one_way: self.rtt.one_way_late(),
+            one_way_typical: self.rtt.one_way_typical(),
             burst: self.loss.burst().unwrap_or_default(),
             loss: self.loss.recent(),
             congestion,
@@ -71,10 +72,16 @@ impl PathState {
     ) {
         if let Some(elapsed) = outcome.elapsed {
             self.rtt.sample(now, elapsed, hold);
+            let min = self.rtt.min().unwrap_or_default();
+            self.bandwidth
+                .on_queueing(elapsed.saturating_sub(hold + min));
         }
         if let Some((sent_at, snapshot)) = outcome.newest {
+            // The hold says when the newest datagram arrived; without it, held acknowledgements would come in
+            // bunches that look like a faster path.
+            let arrived = now.checked_sub(hold).unwrap_or(now);
             self.bandwidth
-                .on_ack(now, outcome.bytes, sent_at, &snapshot);
+                .on_ack(arrived, outcome.bytes, sent_at, &snapshot);
         }
         self.bandwidth
             .advance(now, self.rtt.min().unwrap_or_default(), in_flight);

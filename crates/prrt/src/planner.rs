@@ -3,8 +3,8 @@
 //!
 //! Rules, for a message that must arrive within `life` of its birth: the original at once; if a reaction to its loss
 //! would come too late and the path does lose, copies every 4 ms (or half the period) until the loss of all is
-//! unlikely; otherwise the first repair at the retransmission time-out, then every `max(2 ms, burst / 2)`, and one at the last useful
-//! instant. Stopping on acknowledgement, expiry, supersede and budget is the caller's.
+//! unlikely; otherwise the first repair at the retransmission time-out, then every `max(2 ms, burst / 2)`, and up to two at the last
+//! useful instants. Stopping on acknowledgement, expiry, supersede and budget is the caller's.
 
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ pub struct Path {
     pub timeout: Duration,
     /// One-way delay that most datagrams keep.
     pub one_way: Duration,
+    /// One-way delay that more than half of the datagrams keep.
+    pub one_way_typical: Duration,
     /// Mean length of a loss burst.
     pub burst: Duration,
     /// Share of datagrams lost, 0 to 1.
@@ -55,9 +57,19 @@ impl Path {
         SPACING.max(self.burst / 2).max(self.congestion)
     }
 
-    /// Last offset at which sending still makes sense.
+    /// Last offset at which a datagram most likely arrives in time.
     pub fn last_chance(&self, life: Duration) -> Duration {
         life.saturating_sub(self.one_way + MARGIN)
+    }
+
+    /// Last offset at which a datagram still has a fair chance to arrive in time.
+    fn very_last_chance(&self, life: Duration) -> Duration {
+        life.saturating_sub(self.one_way_typical + MARGIN)
+    }
+
+    /// Whether the path loses enough to send copies before there is a sign of loss.
+    pub fn is_lossy(&self) -> bool {
+        self.loss >= PROACTIVE_LOSS
     }
 
     /// Whether a loss can be noticed and repaired within `life`.
@@ -82,18 +94,22 @@ pub fn schedule(repair: &Repair, path: &Path, life: Duration) -> Schedule {
 fn plan_spread(plan: &mut Schedule, path: &Path, life: Duration) {
     let last = path.last_chance(life);
     let mut at = path.timeout;
-    while at <= last && plan.len() < MAX_PLANNED - 1 {
+    while at <= last && plan.len() < MAX_PLANNED - 2 {
         plan.push(at);
         at += path.spacing();
     }
-    let previous = plan.last().copied().unwrap_or_default();
-    if last > previous + MIN_SPACING {
-        plan.push(last);
+    for last in [last, path.very_last_chance(life)] {
+        if plan
+            .last()
+            .is_some_and(|&previous| last > previous + MIN_SPACING)
+        {
+            plan.push(last);
+        }
     }
 }
 
 fn plan_copies(plan: &mut Schedule, path: &Path, life: Duration) {
-    if path.loss < PROACTIVE_LOSS {
+    if !path.is_lossy() {
         return;
     }
     let step = path
@@ -153,6 +169,7 @@ mod tests {
         Path {
             timeout: ms(8),
             one_way: Duration::from_micros(3700),
+            one_way_typical: Duration::from_micros(3400),
             burst: Duration::ZERO,
             loss: 0.05,
             congestion: Duration::ZERO,
@@ -164,8 +181,8 @@ mod tests {
     fn repairs_are_spread_from_the_timeout_to_the_last_useful_instant() {
         let plan = schedule(&Repair::Spread, &path(), ms(20));
         assert_eq!(plan[..], [ms(0), ms(8), ms(10), ms(12), ms(14), ms(16)]);
-        let plan = schedule(&Repair::Spread, &path(), Duration::from_micros(19_700));
-        assert_eq!(plan.last(), Some(&Duration::from_micros(15_700)));
+        let plan = schedule(&Repair::Spread, &path(), Duration::from_micros(19_500));
+        assert_eq!(plan.last(), Some(&Duration::from_micros(15_500)));
     }
 
     #[test]

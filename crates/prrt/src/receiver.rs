@@ -32,17 +32,20 @@ pub(crate) enum Verdict {
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     pub(crate) stats: ReceiveStats,
+    held: usize,
     held_bytes: usize,
 }
 
 impl Books {
     /// A message is kept for the reader.
     fn hold(&mut self, held: &Held) {
+        self.held += 1;
         self.held_bytes += held.data.len();
     }
 
     /// A message leaves, delivered or not.
     fn release(&mut self, held: &Held) {
+        self.held -= 1;
         self.held_bytes -= held.data.len();
     }
 }
@@ -268,6 +271,11 @@ impl Receiver {
     /// Counters so far.
     pub(crate) const fn stats(&self) -> ReceiveStats {
         self.books.stats
+    }
+
+    /// Whether something waits for the reader.
+    pub(crate) const fn has_unread(&self) -> bool {
+        self.books.held > 0
     }
 
     fn bytes(&self) -> usize {

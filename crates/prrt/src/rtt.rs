@@ -80,6 +80,11 @@ impl Rtt {
         self.typical() / 2 + self.variation * 2
     }
 
+    /// One-way delay that more than half of the datagrams keep.
+    pub(crate) fn one_way_typical(&self) -> Duration {
+        self.typical() / 2 + self.variation / 2
+    }
+
     /// Best guess of the smallest one-way delay: half the smallest round trip.
     pub(crate) fn one_way_min(&self) -> Duration {
         self.min().unwrap_or_default() / 2

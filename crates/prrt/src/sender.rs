@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::Config;
 use crate::error::SendError;
-use crate::message::{MessageId, Stream};
+use crate::message::{Departure, MessageId, Stream};
 use crate::payload::Payload;
 use crate::planner::Path;
 use crate::sent::PartRef;
@@ -26,6 +26,8 @@ use outgoing::Outgoing;
 pub(crate) use outgoing::{Lane, State};
 use streams::{LatestTx, OrderedTx};
 
+/// Messages that died before they left, remembered for whoever waits for their departure.
+const MAX_DROPPED: usize = 32;
 /// Small messages remembered for riding along.
 const RECENT: usize = 8;
 
@@ -62,6 +64,8 @@ pub(crate) struct Sender {
     bulk: VecDeque<Key>,
     recent: VecDeque<Key>,
     budget: Budget,
+    /// Messages that lately died before they left.
+    dropped: VecDeque<MessageId>,
     pub(crate) stats: SendStats,
 }
 
@@ -85,6 +89,7 @@ impl Sender {
             bulk: VecDeque::new(),
             recent: VecDeque::with_capacity(RECENT + 1),
             budget: Budget::new(config.max_redundancy),
+            dropped: VecDeque::with_capacity(MAX_DROPPED),
             stats: SendStats::default(),
         }
     }
@@ -213,11 +218,20 @@ impl Sender {
             return;
         };
         if message.state == State::Queued {
+            let id = message.id;
             self.messages.remove(key);
+            self.note_dropped(id);
             return;
         }
         message.state = State::Dying;
         self.set_timer(key, now + self.linger);
+    }
+
+    fn note_dropped(&mut self, id: MessageId) {
+        if self.dropped.len() >= MAX_DROPPED {
+            self.dropped.pop_front();
+        }
+        self.dropped.push_back(id);
     }
 
     /// Gives back what an active message occupies.
@@ -371,11 +385,20 @@ impl Sender {
         }
     }
 
-    /// Whether `id` still waits for its first departure.
-    pub(crate) fn is_queued(&self, id: MessageId) -> bool {
-        self.messages
+    /// Whether a message has left yet.
+    pub(crate) fn departure(&self, id: MessageId) -> Departure {
+        if self
+            .messages
             .iter()
             .any(|(_, message)| message.id == id && message.state == State::Queued)
+        {
+            return Departure::Waiting;
+        }
+        if self.dropped.contains(&id) {
+            Departure::Dropped
+        } else {
+            Departure::Left
+        }
     }
 
     /// Messages and bytes queued or in flight.

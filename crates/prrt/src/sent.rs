@@ -16,6 +16,9 @@ pub(crate) const MAX_PARTS: usize = 8;
 /// Most datagrams remembered; beyond it the oldest is forgotten without a verdict.
 const MAX_RECORDS: usize = 1 << 14;
 
+/// Without any acknowledgement for this long, datagrams count as lost.
+const SILENCE: Duration = Duration::from_secs(2);
+
 /// A part of a message in a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PartRef {
@@ -200,8 +203,9 @@ impl SentLog {
             .map(|sent| sent.at + timeout)
     }
 
-    /// Passes the final verdict (departure, lost) over datagrams that are acknowledged or older than `horizon`, in order.
-    /// Datagrams that nobody acknowledges and that nothing is known of get none.
+    /// Passes the final verdict (departure, lost) over datagrams in order. An unacknowledged one is lost when it is older
+    /// than `horizon` and later ones have been acknowledged, or when nothing was for [`SILENCE`]; one that the peer need
+    /// not acknowledge gets no verdict in a silence.
     pub(crate) fn judge(
         &mut self,
         now: Instant,
@@ -209,15 +213,14 @@ impl SentLog {
         mut verdict: impl FnMut(Instant, bool),
     ) {
         while let Some(sent) = self.records.front() {
-            if !sent.acked && now.saturating_duration_since(sent.at) < horizon {
+            let age = now.saturating_duration_since(sent.at);
+            let passed = self
+                .largest_acked
+                .is_some_and(|largest| largest > self.first);
+            if !sent.acked && (age < horizon || (!passed && age < SILENCE)) {
                 return;
             }
-            let known = sent.acked
-                || sent.eliciting
-                || self
-                    .largest_acked
-                    .is_some_and(|largest| largest > self.first);
-            if known {
+            if sent.acked || passed || sent.eliciting {
                 verdict(sent.at, !sent.acked);
             }
             self.pop();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::ack::AckState;
 use crate::config::Config;
 use crate::error::SendError;
-use crate::message::{Message, MessageId, Mode, Stream};
+use crate::message::{Departure, Message, MessageId, Mode, Stream};
 use crate::path::PathState;
 use crate::payload::Payload;
 use crate::receiver::Receiver;
@@ -120,14 +120,19 @@ impl Session {
         self.sender.push(now, stream, life, payload)
     }
 
-    /// Whether a message still waits for its first departure.
-    pub(crate) fn is_queued(&self, id: MessageId) -> bool {
-        self.sender.is_queued(id)
+    /// Whether a message has left yet.
+    pub(crate) fn departure(&self, id: MessageId) -> Departure {
+        self.sender.departure(id)
     }
 
     /// The next message for the reader.
     pub(crate) fn recv(&mut self, now: Instant, mode: Mode) -> Option<Message> {
         self.receiver.recv(now, mode)
+    }
+
+    /// Whether something waits for the reader.
+    pub(crate) const fn has_unread(&self) -> bool {
+        self.receiver.has_unread()
     }
 
     /// Says goodbye with the next datagram.

@@ -14,7 +14,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::config::Config;
 use crate::endpoint::{Endpoint, Event, PeerId, StrayStats, Transmit};
 use crate::error::{Error, SendError};
-use crate::message::{Message, MessageId, Mode, Stream};
+use crate::message::{Departure, Message, MessageId, Mode, Stream};
 use crate::stats::Stats;
 
 /// Datagrams read before timers and the reader get their turn.
@@ -146,9 +146,9 @@ impl Driver {
         Ok(id)
     }
 
-    /// Whether a message still waits for its first departure.
-    pub fn is_queued(&self, peer: PeerId, id: MessageId) -> bool {
-        self.endpoint.is_queued(peer, id)
+    /// Whether a message has left yet.
+    pub fn departure(&self, peer: PeerId, id: MessageId) -> Departure {
+        self.endpoint.departure(peer, id)
     }
 
     /// The next message from a peer.

@@ -26,6 +26,8 @@ pub(super) struct Peer {
     pub(super) client: bool,
     /// The application knows that it is up. A server's peer is silent until it has proven its address.
     pub(super) announced: bool,
+    /// Over; kept only for what has not been read.
+    pub(super) ended: bool,
 }
 
 impl Peer {
@@ -61,6 +63,7 @@ impl Peer {
         match &self.state {
             PeerState::Connecting(connecting) => Some((connecting.next(), "connection attempt")),
             PeerState::Up(session) if self.announced => session.poll_timeout(),
+            PeerState::Up(_) if self.ended => None,
             PeerState::Up(session) => Some((session.idle_at(), "end of waiting for a new peer")),
         }
     }

@@ -13,15 +13,19 @@ const TRICKLE_PER_S: f64 = 20.0;
 pub(crate) struct Budget {
     per_message: f64,
     tokens: f64,
+    /// At most one token, for messages that never expire.
+    trickle: f64,
     filled: Option<Instant>,
 }
 
 impl Budget {
     /// `max_redundancy` is the largest mean number of datagrams per message.
     pub(crate) fn new(max_redundancy: f32) -> Self {
+        let per_message = f64::from(max_redundancy) - 1.0;
         Self {
-            per_message: f64::from(max_redundancy) - 1.0,
+            per_message,
             tokens: INITIAL_TOKENS,
+            trickle: 1.0,
             filled: None,
         }
     }
@@ -31,25 +35,28 @@ impl Budget {
         self.tokens = (self.tokens + self.per_message).min(MAX_TOKENS);
     }
 
-    /// Whether a datagram of repairs may leave.
-    pub(crate) fn ready(&mut self, now: Instant) -> bool {
+    /// Whether a datagram of repairs may leave; `reliable` if its first message never expires.
+    pub(crate) fn ready(&mut self, now: Instant, reliable: bool) -> bool {
         let filled = *self.filled.get_or_insert(now);
-        let elapsed = now.saturating_duration_since(filled);
-        self.tokens = (self.tokens + elapsed.as_secs_f64() * TRICKLE_PER_S).min(MAX_TOKENS);
+        let elapsed = now.saturating_duration_since(filled).as_secs_f64();
+        self.trickle = (self.trickle + elapsed * TRICKLE_PER_S).min(1.0);
         self.filled = Some(now.max(filled));
-        self.tokens >= 1.0
+        self.tokens >= 1.0 || (reliable && self.trickle >= 1.0)
     }
 
     /// A datagram of repairs left.
     pub(crate) fn spend(&mut self) {
-        self.tokens -= 1.0;
+        if self.tokens >= 1.0 {
+            self.tokens -= 1.0;
+        } else {
+            self.trickle = 0.0;
+        }
     }
 
-    /// When a repair may leave, if no new message comes before.
+    /// When a repair of a message that never expires may leave, if no new message comes before.
     pub(crate) fn next(&self, now: Instant) -> Instant {
-        let missing = (1.0 - self.tokens).max(0.0);
-        let from = self.filled.unwrap_or(now);
-        from + Duration::from_secs_f64(missing / TRICKLE_PER_S) + Duration::from_micros(1)
+        let missing = (1.0 - self.trickle).max(0.0) / TRICKLE_PER_S;
+        self.filled.unwrap_or(now) + Duration::from_secs_f64(missing) + Duration::from_micros(1)
     }
 }
 
@@ -58,22 +65,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repairs_never_exceed_the_cap_and_the_trickle() {
+    fn repairs_never_exceed_the_cap() {
         let start = Instant::now();
         let mut budget = Budget::new(2.5);
         let mut repairs = 0.0;
         for i in 0..1000u32 {
             let now = start + Duration::from_millis(1) * i;
             budget.on_message();
-            while budget.ready(now) {
+            while budget.ready(now, false) {
                 budget.spend();
                 repairs += 1.0;
             }
         }
-        assert!(
-            repairs <= 1000.0 * 1.5 + TRICKLE_PER_S + INITIAL_TOKENS,
-            "{repairs}"
-        );
+        assert!(repairs <= 1000.0 * 1.5 + INITIAL_TOKENS, "{repairs}");
         assert!(repairs >= 1000.0 * 1.5, "{repairs}");
     }
 
@@ -81,10 +85,11 @@ mod tests {
     fn trickle_goes_on_without_messages() {
         let start = Instant::now();
         let mut budget = Budget::new(1.0);
-        while budget.ready(start) {
+        while budget.ready(start, true) {
             budget.spend();
         }
-        assert!(!budget.ready(start));
-        assert!(budget.ready(budget.next(start)));
+        assert!(!budget.ready(start, true));
+        assert!(!budget.ready(budget.next(start), false));
+        assert!(budget.ready(budget.next(start), true));
     }
 }

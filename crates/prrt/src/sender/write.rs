@@ -15,7 +15,7 @@ use crate::wire::frame::{Fragment, Order, Part};
 
 /// Which recent small messages ride along, newest first: spaced, so that one burst does not take all.
 const RIDERS: [usize; 3] = [0, 2, 5];
-/// A message rests this long before it rides along again.
+/// A message rests this long before it rides along again; on a path that does not lose, a whole time-out.
 const SPACING_MIN: Duration = Duration::from_millis(1);
 
 impl Sender {
@@ -24,12 +24,11 @@ impl Sender {
         while self.due.front().is_some_and(|&key| !self.alive(key)) {
             self.due.pop_front();
         }
-        self.due.front()?;
-        Some(if self.budget.ready(now) {
-            now
-        } else {
-            self.budget.next(now)
-        })
+        let expires = self.messages.get(*self.due.front()?)?.expires;
+        if self.budget.ready(now, expires.is_none()) {
+            return Some(now);
+        }
+        Some(expires.unwrap_or_else(|| self.budget.next(now)))
     }
 
     /// Whether a new message of `lane` may leave.
@@ -153,9 +152,14 @@ impl Sender {
         let Some(message) = self.messages.get(key) else {
             return false;
         };
+        let rest = if moment.path.is_lossy() {
+            SPACING_MIN
+        } else {
+            moment.path.timeout
+        };
         let rested = message
             .last_sent
-            .is_some_and(|at| moment.now.saturating_duration_since(at) >= SPACING_MIN);
+            .is_some_and(|at| moment.now.saturating_duration_since(at) >= rest);
         let useful = message
             .expires
             .is_none_or(|at| moment.now + moment.path.one_way < at);

@@ -1,0 +1,139 @@
+//! Junk, damage, truncation, repetition and reflection against a live connection: no panic, no growth, counters add up.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use prrt::{Config, Stream};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+use crate::net::{Conditions, Loss};
+use crate::pair::{CLIENT, Pair, SERVER};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A connected pair and every datagram that went between its ends during some traffic of all kinds.
+fn recorded(seed: u64) -> (Pair, Vec<(usize, Vec<u8>)>) {
+    let mut pair = Pair::apart(
+        &Config::default(),
+        [Conditions::wifi(Loss::Iid(0.05)); 2],
+        seed,
+    );
+    pair.capture = Some(Vec::new());
+    pair.connect();
+    pair.run_for(300 * MS);
+    assert!(pair.is_up(CLIENT) && pair.is_up(SERVER));
+    for n in 0..100u32 {
+        pair.send(CLIENT, Stream::Latest(1), Some(20 * MS), &n.to_be_bytes())
+            .unwrap();
+        pair.send(SERVER, Stream::Ordered(2), None, &n.to_be_bytes())
+            .unwrap();
+        if n % 20 == 0 {
+            pair.send(CLIENT, Stream::Ordered(3), None, &[n as u8; 10_000])
+                .unwrap();
+        }
+        pair.run_for(5 * MS);
+    }
+    let capture = pair.capture.take().unwrap();
+    pair.run_for(Duration::from_secs(1));
+    (pair, capture)
+}
+
+fn mutate(rng: &mut SmallRng, capture: &[(usize, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = capture[rng.random_range(0..capture.len())].1.clone();
+    match rng.random_range(0..6) {
+        0 => bytes.truncate(rng.random_range(0..=bytes.len())),
+        1 => bytes.extend_from_slice(&capture[rng.random_range(0..capture.len())].1),
+        2 => {
+            bytes = (0..rng.random_range(0..200))
+                .map(|_| rng.random())
+                .collect()
+        }
+        _ => {
+            for _ in 0..rng.random_range(1..8) {
+                if !bytes.is_empty() {
+                    let at = rng.random_range(0..bytes.len());
+                    bytes[at] = rng.random();
+                }
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn a_million_random_and_mutated_datagrams_do_no_harm() {
+    let (mut pair, capture) = recorded(1);
+    let mut rng = SmallRng::seed_from_u64(99);
+    let from = SocketAddr::from(([10, 0, 0, 7], 77));
+    for n in 0..1_000_000u32 {
+        let bytes = mutate(&mut rng, &capture);
+        pair.ends[(n % 2) as usize]
+            .endpoint
+            .handle_datagram(pair.now, from, &bytes);
+        if n % 1000 == 0 {
+            pair.run_for(MS);
+        }
+    }
+    for end in [CLIENT, SERVER] {
+        let endpoint = &pair.ends[end].endpoint;
+        let stray = endpoint.stray_stats();
+        assert!(stray.junk + stray.unknown > 100_000, "{stray:?}");
+        assert!(endpoint.connected().count() <= Config::default().max_peers);
+    }
+}
+
+#[test]
+fn every_datagram_repeated_delivers_nothing_twice() {
+    let (mut pair, capture) = recorded(2);
+    let before = [CLIENT, SERVER].map(|end| pair.ends[end].received.len());
+    let from = [CLIENT, SERVER].map(|end| pair.ends[end].addr);
+    for (sender, bytes) in &capture {
+        pair.inject(1 - sender, from[*sender], bytes);
+    }
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!(
+        [CLIENT, SERVER].map(|end| pair.ends[end].received.len()),
+        before
+    );
+    assert!(pair.is_up(CLIENT) && pair.is_up(SERVER));
+    assert!(pair.stats(SERVER).duplicate_datagrams > 100);
+}
+
+#[test]
+fn datagrams_thrown_back_at_their_sender_do_nothing() {
+    let (mut pair, capture) = recorded(3);
+    let before = [CLIENT, SERVER].map(|end| pair.ends[end].received.len());
+    let from = [CLIENT, SERVER].map(|end| pair.ends[1 - end].addr);
+    for (sender, bytes) in &capture {
+        pair.inject(*sender, from[*sender], bytes);
+    }
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!(
+        [CLIENT, SERVER].map(|end| pair.ends[end].received.len()),
+        before
+    );
+    assert!(pair.is_up(CLIENT) && pair.is_up(SERVER));
+}
+
+#[test]
+fn a_flood_of_junk_leaves_control_traffic_alone() {
+    let mut pair = Pair::connected(&Config::default(), [Conditions::wifi(Loss::Never); 2], 4);
+    let mut rng = SmallRng::seed_from_u64(5);
+    for n in 0..100u32 {
+        pair.send(CLIENT, Stream::Ordered(1), Some(20 * MS), &n.to_be_bytes())
+            .unwrap();
+        for _ in 0..1000 {
+            let junk: [u8; 40] = rng.random();
+            let from = SocketAddr::from((rng.random::<[u8; 4]>(), rng.random()));
+            pair.ends[SERVER]
+                .endpoint
+                .handle_datagram(pair.now, from, &junk);
+        }
+        pair.run_for(10 * MS);
+    }
+    let received = &pair.ends[SERVER].received;
+    assert_eq!(received.len(), 100);
+    assert!(received.iter().all(|(_, message)| message.age < 7 * MS));
+    assert_eq!(pair.ends[SERVER].endpoint.connected().count(), 1);
+}

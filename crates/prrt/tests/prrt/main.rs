@@ -1,0 +1,15 @@
+//! Whole endpoints against each other in virtual time. No sleeps; real sockets only in `sockets`, with generous bounds.
+
+#![allow(clippy::unwrap_used, reason = "test helpers outside test functions")]
+
+mod bulk;
+mod endurance;
+mod fuzz;
+mod grid;
+mod lifecycle;
+mod net;
+mod pair;
+mod repair;
+mod reports;
+mod sockets;
+mod streams;
