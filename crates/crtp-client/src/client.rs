@@ -5,20 +5,36 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crtp::memory::Details;
-use crtp::{Packet, ProtocolVersion, Value, console, high_level, platform};
+use crtp::{Packet, ProtocolVersion, Value, console, platform};
 
 use crate::config::Config;
 use crate::connect::{Connecting, Found};
 use crate::console::Console;
 use crate::core::{Core, Outcome, Purpose};
-use crate::event::{DisconnectReason, Event, Events, RequestError, RequestId, Stats};
+use crate::event::{DisconnectReason, Event, Events, RequestError, Stats};
 use crate::lane::{Due, Lanes};
 use crate::liveness::Liveness;
-use crate::log::{LogConfig, LogError, LogHandle, LogSample, Logs, Samples};
-use crate::param::{self, Number, ParamError, Params};
-use crate::request::{Request, Requests, no_such_memory};
+use crate::log::{LogSample, Logs, Samples};
+use crate::param::{self, Params};
+use crate::request::Requests;
 use crate::table::Table;
 use crate::table::cache::TableCache;
+
+/// The parts that calls share, borrowed from the fields of a client.
+macro_rules! core {
+    ($client:expr, $now:expr) => {
+        Core {
+            now: $now,
+            config: &$client.config,
+            lanes: &mut $client.lanes,
+            events: &mut $client.events,
+            stats: &mut $client.stats,
+            out: &mut $client.out,
+        }
+    };
+}
+
+mod calls;
 
 enum State {
     Idle,
@@ -48,20 +64,6 @@ pub struct Client {
     logs: Logs,
     params: Params,
     requests: Requests,
-}
-
-/// The parts that calls share, borrowed from the fields of a client.
-macro_rules! core {
-    ($client:expr, $now:expr) => {
-        Core {
-            now: $now,
-            config: &$client.config,
-            lanes: &mut $client.lanes,
-            events: &mut $client.events,
-            stats: &mut $client.stats,
-            out: &mut $client.out,
-        }
-    };
 }
 
 impl Client {
@@ -216,124 +218,6 @@ impl Client {
         stats.samples_dropped = self.samples.dropped;
         stats.events_dropped = self.events.dropped;
         stats
-    }
-
-    /// Wants a log: it is started now, or as soon as there is a connection, and again after each reconnection.
-    ///
-    /// # Errors
-    /// [`LogError`] if it can never be started, or not on the drone that is connected; it is not wanted then.
-    pub fn add_log(&mut self, now: Instant, config: LogConfig) -> Result<LogHandle, LogError> {
-        let table = match &self.state {
-            State::Connected(connected) => Some(&connected.found.log),
-            State::Idle | State::Waiting { .. } | State::Connecting(_) => None,
-        };
-        let handle = self.logs.add(&mut core!(self, now), config, table)?;
-        self.flush(now);
-        Ok(handle)
-    }
-
-    /// No longer wants a log. Does nothing if it is gone already.
-    pub fn remove_log(&mut self, now: Instant, handle: LogHandle) {
-        self.logs.remove(&mut core!(self, now), handle);
-        self.flush(now);
-    }
-
-    /// Asks for a parameter's value; answered by [`Event::ParamRead`].
-    ///
-    /// # Errors
-    /// [`ParamError`] naming the parameter.
-    pub fn read_param(&mut self, now: Instant, name: &str) -> Result<RequestId, ParamError> {
-        let State::Connected(connected) = &self.state else {
-            return Err(not_connected(name));
-        };
-        let request = self.requests.new_id();
-        let table = &connected.found.param;
-        self.params
-            .read(&mut core!(self, now), table, name, request)?;
-        self.flush(now);
-        Ok(request)
-    }
-
-    /// Writes a parameter; answered by [`Event::ParamWritten`]. The value is restored after reconnections.
-    ///
-    /// # Errors
-    /// [`ParamError`] naming the parameter and what it takes; nothing is sent then.
-    pub fn write_param(
-        &mut self,
-        now: Instant,
-        name: &str,
-        number: impl Into<Number>,
-    ) -> Result<RequestId, ParamError> {
-        let State::Connected(connected) = &self.state else {
-            return Err(not_connected(name));
-        };
-        let request = self.requests.new_id();
-        let (table, number) = (&connected.found.param, number.into());
-        self.params
-            .write(&mut core!(self, now), table, name, number, request)?;
-        self.flush(now);
-        Ok(request)
-    }
-
-    /// Sends a command; answered by [`Event::Reply`].
-    ///
-    /// # Errors
-    /// [`RequestError`] if the drone's version has no such command or a value is no number.
-    pub fn request(&mut self, now: Instant, request: Request) -> Result<RequestId, RequestError> {
-        let version = self.version().ok_or(RequestError::NotConnected)?;
-        let id = self.requests.ask(&mut core!(self, now), version, request)?;
-        self.flush(now);
-        Ok(id)
-    }
-
-    /// Reads bytes of a memory; answered by [`Event::Reply`].
-    ///
-    /// # Errors
-    /// [`RequestError`] if not connected or if the drone has no such memory.
-    pub fn read_memory(
-        &mut self,
-        now: Instant,
-        memory: u8,
-        address: u32,
-        length: usize,
-    ) -> Result<RequestId, RequestError> {
-        self.check_memory(memory)?;
-        let core = &mut core!(self, now);
-        let id = self.requests.read_memory(core, memory, address, length);
-        self.flush(now);
-        Ok(id)
-    }
-
-    /// Writes bytes of a memory and, if a command is given, sends that when they are written; answered by one
-    /// [`Event::Reply`]. A trajectory is uploaded by writing it and then defining it.
-    ///
-    /// # Errors
-    /// [`RequestError`] if not connected or if the drone has no such memory.
-    pub fn write_memory(
-        &mut self,
-        now: Instant,
-        memory: u8,
-        address: u32,
-        data: Vec<u8>,
-        define: Option<high_level::DefineTrajectory>,
-    ) -> Result<RequestId, RequestError> {
-        self.check_memory(memory)?;
-        let define = define.map(high_level::Command::DefineTrajectory);
-        let core = &mut core!(self, now);
-        let id = self
-            .requests
-            .write_memory(core, memory, address, data, define);
-        self.flush(now);
-        Ok(id)
-    }
-
-    fn check_memory(&self, memory: u8) -> Result<(), RequestError> {
-        let found = self.found().ok_or(RequestError::NotConnected)?;
-        if found.memories.iter().any(|details| details.id == memory) {
-            Ok(())
-        } else {
-            Err(no_such_memory())
-        }
     }
 
     fn found(&self) -> Option<&Found> {
@@ -495,11 +379,5 @@ impl Client {
                 }
             }
         }
-    }
-}
-
-fn not_connected(name: &str) -> ParamError {
-    ParamError::NotConnected {
-        name: name.to_owned(),
     }
 }
