@@ -216,7 +216,7 @@ class Demo:
     def report(self) -> list[dict]:
         """Merges the rows, prints the table, writes the page."""
         results, page = self.out / "results.json", self.out / "report.html"
-        command = [OPENLINK, "report", *self.files, "-o", page, "--merged", results]
+        command = [OPENLINK, "report", *self.files, "-o", page, "--merged", results, "--table"]
         if subprocess.run([str(part) for part in command], check=False).returncode != 0:
             raise DemoError("openlink report failed")
         say(f"{results} and {page}")
@@ -233,8 +233,8 @@ class Demo:
             flight = self.land(pilot)
         wrong = [] if flight["ok"] else [f"the flight failed: {flight.get('why')}"]
         drone = json.loads((self.out / "drone.json").read_text(encoding="utf-8"))
-        if drone["would_crash"]:
-            wrong.append(f"{drone['would_crash']} packets would have crashed a real drone")
+        if drone["would_crash"]["count"]:
+            wrong.append(f"{drone['would_crash']['count']} packets would have crashed a real drone")
         rows = self.report()
         wrong += [f"row {row['link']} {row['path']} {row['bytes']} B received nothing"
                   for row in rows if row["received"] == 0]
