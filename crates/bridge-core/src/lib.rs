@@ -6,6 +6,7 @@
 pub mod bridge;
 pub mod command;
 pub mod domain;
+pub mod drone;
 pub mod drone_side;
 pub mod fleet;
 pub mod kind;
@@ -21,6 +22,7 @@ mod test;
 
 pub use bridge::{Bridge, BridgeEvent, Summary};
 pub use domain::DomainId;
+pub use drone::{Drone, DroneEvent};
 pub use drone_side::{DroneSide, Reason};
 pub use fleet::Fleet;
 pub use name::RobotName;

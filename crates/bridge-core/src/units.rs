@@ -16,7 +16,7 @@ use crtp::commander::{MAX_THRUST, Rpyt};
 use crtp::setpoint as sp;
 use crtp::supervisor;
 use crtp::{FullState, Packet, ProtocolVersion, ValueError};
-use crtp::{high_level as hl, localization as loc, platform};
+use crtp::{high_level as hl, localization as loc};
 
 use crate::command::{GoTo, Request, Setpoint, StartTrajectory, Vertical};
 
@@ -45,6 +45,9 @@ pub enum CommandError {
     /// There is no connection to send it over.
     #[error("not connected")]
     NotConnected,
+    /// The client does not take it.
+    #[error(transparent)]
+    Client(#[from] crtp_client::RequestError),
 }
 
 /// The packet of a setpoint, for a drone of this protocol version that has this heading (rad).
@@ -195,27 +198,43 @@ fn external_pose([x, y, z]: [f64; 3], [qx, qy, qz, qw]: [f64; 4]) -> Result<Pack
     loc::Request::Pose(pose).encode()
 }
 
-/// The packet of a request, for a drone of this protocol version.
+/// How a request gets to the drone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wire {
+    /// As a request of the client, which waits for the answer.
+    Asked(crtp_client::Request),
+    /// As a packet; the drone does not answer it.
+    Sent(Packet),
+}
+
+/// The form of a request in which the client, which knows the drone's protocol version, takes it.
 ///
 /// # Errors
 /// [`CommandError`].
-pub fn request(request: &Request, version: ProtocolVersion) -> Result<Packet, CommandError> {
-    match *request {
-        Request::Takeoff(vertical) => high_level(hl::Command::Takeoff(timed(vertical)?), version),
-        Request::Land(vertical) => high_level(hl::Command::Land(timed(vertical)?), version),
-        Request::GoTo(go_to) => high_level(hl::Command::GoTo(to_place(go_to)?), version),
-        Request::StartTrajectory(start) => {
-            high_level(hl::Command::StartTrajectory(along(start)?), version)
+pub fn request(request: &Request) -> Result<Wire, CommandError> {
+    let asked = match *request {
+        Request::Takeoff(vertical) => high_level(hl::Command::Takeoff(timed(vertical)?)),
+        Request::Land(vertical) => high_level(hl::Command::Land(timed(vertical)?)),
+        Request::GoTo(go_to) => high_level(hl::Command::GoTo(to_place(go_to)?)),
+        Request::StartTrajectory(start) => high_level(hl::Command::StartTrajectory(along(start)?)),
+        Request::Arm(on) => Ok(crtp_client::Request::Supervisor(supervisor::Command::Arm(
+            on,
+        ))),
+        Request::Emergency => Ok(crtp_client::Request::Supervisor(
+            supervisor::Command::EmergencyStop,
+        )),
+        Request::NotifySetpointsStop { remain_valid } => {
+            return Ok(Wire::Sent(notify_stop(remain_valid)));
         }
-        Request::Arm(on) => Ok(arm(on, version)),
-        Request::Emergency => emergency(version),
-        Request::NotifySetpointsStop { remain_valid } => Ok(notify_stop(remain_valid)),
-        Request::Raw(packet) => Ok(packet),
-    }
+        Request::Raw(packet) => return Ok(Wire::Sent(packet)),
+    };
+    asked.map(Wire::Asked)
 }
 
-fn high_level(command: hl::Command, version: ProtocolVersion) -> Result<Packet, CommandError> {
-    Ok(command.for_version(version)?.encode()?)
+/// Checks the values of a command before the client takes it.
+fn high_level(command: hl::Command) -> Result<crtp_client::Request, CommandError> {
+    command.encode()?;
+    Ok(crtp_client::Request::HighLevel(command))
 }
 
 fn timed(vertical: Vertical) -> Result<hl::VerticalTimed, CommandError> {
@@ -251,23 +270,6 @@ fn along(start: StartTrajectory) -> Result<hl::StartTrajectory2, CommandError> {
         trajectory_id: start.trajectory_id,
         timescale: positive("timescale", start.timescale)?,
     })
-}
-
-fn arm(on: bool, version: ProtocolVersion) -> Packet {
-    if version.has_supervisor() {
-        supervisor::Command::Arm(on).encode()
-    } else {
-        platform::Command::Arm(on).encode()
-    }
-}
-
-/// Before the supervisor had a port of its own, the stop was a localization packet.
-fn emergency(version: ProtocolVersion) -> Result<Packet, CommandError> {
-    if version.has_supervisor() {
-        Ok(supervisor::Command::EmergencyStop.encode())
-    } else {
-        Ok(loc::Request::EmergencyStop.encode()?)
-    }
 }
 
 fn notify_stop(remain_valid_ms: u32) -> Packet {

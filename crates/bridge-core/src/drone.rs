@@ -1,0 +1,395 @@
+//! One robot as ROS sees it: SI commands in, SI telemetry out, packets to and from a link.
+//!
+//! It owns the client of the drone, the outgoing queue and, where its link leads straight to the drone, the
+//! safety rules. It waits for nothing: call [`Drone::pump`] when its link has done something, when the timer is
+//! due and after every command.
+
+mod answers;
+mod event;
+mod topics;
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use crtp::{Packet, supervisor};
+use crtp_client::{Client, TableCache};
+use link::{Link, Received, Role, State, class_of};
+
+use crate::command::{Request, Setpoint};
+use crate::drone_side::{self, Actions, DEFAULT_SETPOINT_LIFE, DroneSide};
+use crate::fleet::{ParamSetting, Robot};
+use crate::outbox::{Counters, Outbox, Pace};
+use crate::units::{self, CommandError, Wire};
+
+use answers::Answers;
+use topics::Logs;
+
+pub use event::{DroneEvent, Health, Ticket};
+
+/// A heading older than this is not good enough to steer by.
+const HEADING_LIFE: Duration = Duration::from_millis(500);
+/// Events that may wait; the oldest goes first.
+const EVENTS: usize = 1024;
+
+/// One robot.
+pub struct Drone {
+    client: Client,
+    logs: Logs,
+    answers: Answers,
+    params: Vec<(String, ParamSetting)>,
+    out: Outbox,
+    drone_side: Option<DroneSide>,
+    heading: Option<(Instant, f64)>,
+    supervisor: Option<supervisor::Info>,
+    raw: bool,
+    stage: Stage,
+    health: Health,
+    events: VecDeque<DroneEvent>,
+}
+
+/// How far the robot is in its life here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Its link has never been up.
+    New,
+    /// It is to be connected whenever its link is up.
+    Wanted,
+    /// It is being left.
+    Leaving,
+}
+
+impl Drone {
+    /// A robot that is not connected yet. `cache` keeps the drone's tables between connections.
+    #[must_use]
+    pub fn new(robot: &Robot, cache: Box<dyn TableCache>) -> Self {
+        let guarded = robot.uri.faces_drone(Role::To);
+        // The client repeats what gets lost, so nothing has to wait for the link.
+        let pace = Pace {
+            one_at_a_time: guarded,
+            wait_for_link: false,
+        };
+        Self {
+            client: Client::new(crtp_client::Config::default(), cache),
+            logs: Logs::new(&robot.topics),
+            answers: Answers::default(),
+            params: robot
+                .params
+                .iter()
+                .map(|(name, value)| (name.clone(), *value))
+                .collect(),
+            out: Outbox::new(pace),
+            drone_side: guarded.then(|| DroneSide::new(robot.safety)),
+            heading: None,
+            supervisor: None,
+            raw: false,
+            stage: Stage::New,
+            health: Health::default(),
+            events: VecDeque::with_capacity(EVENTS),
+        }
+    }
+
+    /// Whether every packet from the drone is reported as [`DroneEvent::Raw`].
+    pub fn set_raw(&mut self, on: bool) {
+        self.raw = on;
+    }
+
+    /// Queues a setpoint; a newer one of its kind replaces it, and it is worthless after 100 ms.
+    ///
+    /// # Errors
+    /// [`CommandError`]; nothing is sent then.
+    pub fn setpoint(&mut self, now: Instant, setpoint: &Setpoint) -> Result<(), CommandError> {
+        let version = self.client.version().ok_or(CommandError::NotConnected)?;
+        let packet = units::setpoint(setpoint, version, self.heading(now))?;
+        self.queue(now, packet, Some(now + DEFAULT_SETPOINT_LIFE));
+        Ok(())
+    }
+
+    /// Queues a request. What became of it comes as [`DroneEvent::Reply`] with this ticket.
+    ///
+    /// # Errors
+    /// [`CommandError`]; nothing is sent then.
+    pub fn request(&mut self, now: Instant, request: &Request) -> Result<Ticket, CommandError> {
+        if !self.client.is_connected() {
+            return Err(CommandError::NotConnected);
+        }
+        match units::request(request)? {
+            Wire::Asked(asked) => {
+                let id = self.client.request(now, asked)?;
+                Ok(self.answers.expect(id))
+            }
+            Wire::Sent(packet) => {
+                self.queue(now, packet, None);
+                let ticket = self.answers.ticket();
+                self.report(DroneEvent::Reply {
+                    ticket,
+                    outcome: Ok(()),
+                });
+                Ok(ticket)
+            }
+        }
+    }
+
+    /// Moves everything that can move between the drone's link and this.
+    pub fn pump(&mut self, now: Instant, link: &mut dyn Link) {
+        self.take_link_events(now, link);
+        while let Some(received) = link.recv(now) {
+            self.handle_downlink(now, &received);
+        }
+        self.handle_timeout(now);
+        self.take_client_output(now);
+        self.out.flush(now, link);
+        self.take_link_events(now, link);
+    }
+
+    /// When [`Drone::pump`] is due without any input, and why.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        let safety = self.drone_side.as_ref().and_then(DroneSide::poll_timeout);
+        let others = [self.client.poll_timeout(), self.out.poll_timeout()];
+        others.into_iter().flatten().chain(safety).min()
+    }
+
+    /// The next thing the robot's user should know.
+    pub fn poll_event(&mut self) -> Option<DroneEvent> {
+        self.events.pop_front()
+    }
+
+    /// How well the link does.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        Health {
+            connected: self.client.is_connected(),
+            client: self.client.stats(),
+            ..self.health
+        }
+    }
+
+    /// What became of the packets to the drone.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.out.counters()
+    }
+
+    /// What the safety rules did; none where a further bridge is nearer to the drone.
+    #[must_use]
+    pub fn actions(&self) -> Option<Actions> {
+        self.drone_side.as_ref().map(DroneSide::actions)
+    }
+
+    /// The bridge ends: deals with a drone in flight where this is the bridge nearest to it, and leaves the
+    /// drone. Pump until [`Drone::is_drained`].
+    pub fn finish(&mut self, now: Instant) {
+        if let Some(drone_side) = &mut self.drone_side {
+            drone_side.finish(now, &mut self.out);
+        }
+        self.note_safety();
+        self.stage = Stage::Leaving;
+        self.client.disconnect(now);
+        self.take_client_output(now);
+    }
+
+    /// Whether everything for the drone has been handed to its link.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    fn heading(&self, now: Instant) -> Option<f64> {
+        let (at, heading) = self.heading?;
+        (now < at + HEADING_LIFE).then_some(heading)
+    }
+
+    fn queue(&mut self, now: Instant, packet: Packet, expires: Option<Instant>) {
+        let received = Received {
+            packet,
+            class: class_of(&packet),
+            at: now,
+            expires,
+        };
+        match &mut self.drone_side {
+            Some(drone_side) => drone_side.handle_uplink(now, &received, &mut self.out),
+            None => drone_side::queue(&received, &mut self.out),
+        }
+        self.note_safety();
+    }
+
+    fn report(&mut self, event: DroneEvent) {
+        if self.events.len() == EVENTS {
+            self.events.pop_front();
+            self.health.events_dropped += 1;
+        }
+        self.events.push_back(event);
+    }
+
+    fn note_safety(&mut self) {
+        let reason = self.drone_side.as_mut().and_then(DroneSide::poll_event);
+        if let Some(reason) = reason {
+            self.report(DroneEvent::Safety(reason));
+        }
+    }
+
+    fn take_link_events(&mut self, now: Instant, link: &mut dyn Link) {
+        while let Some(event) = link.poll_event() {
+            match &event {
+                link::Event::Up(_) => self.handle_link_up(now),
+                link::Event::Down(_) => self.client.disconnect(now),
+                link::Event::Notice(_) => {}
+            }
+            self.report(DroneEvent::Link(event));
+        }
+        // A link may have come up before it was given to this robot.
+        if self.stage == Stage::New && link.state() == State::Up {
+            self.handle_link_up(now);
+        }
+    }
+
+    fn handle_link_up(&mut self, now: Instant) {
+        if let Some(drone_side) = &mut self.drone_side {
+            drone_side.handle_drone_up();
+        }
+        if self.stage != Stage::Leaving {
+            self.stage = Stage::Wanted;
+            self.client.connect(now);
+        }
+    }
+
+    fn handle_downlink(&mut self, now: Instant, received: &Received) {
+        if received.packet.is_null() {
+            return;
+        }
+        if self.raw {
+            self.report(DroneEvent::Raw(received.packet));
+        }
+        self.client.handle_packet(now, &received.packet);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.client.handle_timeout(now);
+        if let Some(drone_side) = &mut self.drone_side {
+            drone_side.handle_timeout(now, &mut self.out);
+        }
+        self.note_safety();
+    }
+
+    /// Events may ask for more packets and the other way round, so both are taken until nothing is left.
+    fn take_client_output(&mut self, now: Instant) {
+        loop {
+            while let Some(packet) = self.client.poll_transmit() {
+                self.queue(now, packet, None);
+            }
+            self.take_samples(now);
+            let Some(event) = self.client.poll_event() else {
+                return;
+            };
+            self.handle_client_event(now, event);
+        }
+    }
+
+    fn take_samples(&mut self, now: Instant) {
+        while let Some(sample) = self.client.poll_sample() {
+            let Some(telemetry) = self.logs.telemetry(&sample) else {
+                continue;
+            };
+            if let Some(heading) = telemetry.heading() {
+                self.heading = Some((now, heading));
+            }
+            if let DroneEvent::Status(status) = &telemetry {
+                self.supervisor = Some(status.supervisor);
+            }
+            self.health.samples += 1;
+            self.report(telemetry);
+        }
+    }
+
+    fn handle_client_event(&mut self, now: Instant, event: crtp_client::Event) {
+        use crtp_client::Event;
+        match event {
+            Event::Connected { version, .. } => self.handle_connected(now, version),
+            Event::Disconnected { reason, .. } => {
+                self.report(DroneEvent::Disconnected(reason.to_string()));
+            }
+            Event::LogStarted {
+                handle, missing, ..
+            } => self.handle_log_started(now, handle, missing),
+            Event::LogFailed { handle, error } => {
+                let topic = self.logs.name(handle);
+                self.report(DroneEvent::TopicDisabled {
+                    topic,
+                    why: error.to_string(),
+                });
+            }
+            Event::Console(line) => self.report(DroneEvent::Console(line)),
+            Event::Reply { request, outcome } => self.handle_reply(now, request, outcome),
+            Event::Latency(round_trip) => self.health.round_trip = Some(round_trip),
+            Event::ParamWritten {
+                name,
+                outcome: Err(error),
+                ..
+            } => {
+                self.report(DroneEvent::Notice(format!("parameter {name}: {error}")));
+            }
+            Event::Notice(text) => self.report(DroneEvent::Notice(text)),
+            Event::ParamWritten { outcome: Ok(_), .. }
+            | Event::ParamValue { .. }
+            | Event::ParamsComplete
+            | Event::ParamRead { .. }
+            | Event::App(_) => {}
+        }
+    }
+
+    fn handle_connected(&mut self, now: Instant, version: crtp::ProtocolVersion) {
+        self.report(DroneEvent::Connected(version));
+        for error in self.logs.start(now, &mut self.client) {
+            self.report(DroneEvent::TopicDisabled {
+                topic: error.0,
+                why: error.1,
+            });
+        }
+        for (name, setting) in std::mem::take(&mut self.params) {
+            if let Err(error) = self.client.write_param(now, &name, topics::number(setting)) {
+                self.report(DroneEvent::Notice(error.to_string()));
+            }
+        }
+    }
+
+    /// A topic with a fixed set of variables is worth nothing without one of them.
+    fn handle_log_started(
+        &mut self,
+        now: Instant,
+        handle: crtp_client::LogHandle,
+        missing: Vec<String>,
+    ) {
+        if missing.is_empty() {
+            return;
+        }
+        let topic = self.logs.name(handle);
+        self.client.remove_log(now, handle);
+        let why = format!("the drone has no log variable {}", missing.join(", "));
+        self.report(DroneEvent::TopicDisabled { topic, why });
+    }
+
+    fn handle_reply(
+        &mut self,
+        now: Instant,
+        id: crtp_client::RequestId,
+        outcome: Result<crtp_client::Reply, crtp_client::RequestError>,
+    ) {
+        if let Ok(crtp_client::Reply::SupervisorInfo(info)) = &outcome {
+            self.supervisor = Some(*info);
+        }
+        if self.answers.needs_reason(id, &outcome) {
+            let info = self
+                .client
+                .request(now, crtp_client::Request::SupervisorInfo);
+            if let Ok(info) = info {
+                return self.answers.explain_with(id, info);
+            }
+        }
+        if let Some((ticket, outcome)) = self.answers.settle(id, &outcome, self.supervisor) {
+            self.report(DroneEvent::Reply { ticket, outcome });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

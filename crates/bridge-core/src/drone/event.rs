@@ -1,0 +1,92 @@
+//! What a robot has to say.
+
+use std::time::Duration;
+
+use crtp::{Packet, ProtocolVersion};
+
+use crate::drone_side::Reason;
+use crate::telemetry::{BatteryState, Imu, Odometry, Pose, Scan, Status};
+
+/// Names one request, for its outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub(super) u64);
+
+/// Something a robot has to say.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DroneEvent {
+    /// `pose`.
+    Pose(Pose),
+    /// `odom`.
+    Odometry(Odometry),
+    /// `imu`.
+    Imu(Imu),
+    /// `battery`.
+    Battery(BatteryState),
+    /// `status`.
+    Status(Status),
+    /// `scan`.
+    Scan(Scan),
+    /// A topic of the user's own.
+    Custom {
+        /// Its name.
+        topic: String,
+        /// The drone's clock, ms; does not wrap.
+        drone_ms: u64,
+        /// In the order of the topic's variables, in the firmware's units.
+        values: Vec<f64>,
+    },
+    /// A line of the drone's console.
+    Console(String),
+    /// A packet from the drone, as it is.
+    Raw(Packet),
+    /// Commands are taken, topics are being started.
+    Connected(ProtocolVersion),
+    /// The connection ended or an attempt failed; the text says why. It is tried again.
+    Disconnected(String),
+    /// A topic cannot be published on this drone; all others go on.
+    TopicDisabled {
+        /// The topic.
+        topic: String,
+        /// Why.
+        why: String,
+    },
+    /// What became of a request: done, or why not, in words.
+    Reply {
+        /// The request.
+        ticket: Ticket,
+        /// Done, or why not.
+        outcome: Result<(), String>,
+    },
+    /// A safety rule acted.
+    Safety(Reason),
+    /// The link has something to say.
+    Link(link::Event),
+    /// Worth one line in a log.
+    Notice(String),
+}
+
+impl DroneEvent {
+    /// The heading in it, rad, where there is one.
+    pub(super) fn heading(&self) -> Option<f64> {
+        match self {
+            Self::Pose(pose) => Some(pose.heading()),
+            Self::Odometry(odometry) => Some(odometry.pose.heading()),
+            _ => None,
+        }
+    }
+}
+
+/// How well the link to a robot does.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Health {
+    /// Commands are taken.
+    pub connected: bool,
+    /// The last round trip of an echo through the drone.
+    pub round_trip: Option<Duration>,
+    /// Telemetry samples so far.
+    pub samples: u64,
+    /// Events that nobody took in time.
+    pub events_dropped: u64,
+    /// The client's counters.
+    pub client: crtp_client::Stats,
+}
