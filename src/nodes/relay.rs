@@ -11,11 +11,11 @@ use rclrs::{IntoPrimitiveOptions as _, Node, QoSProfile, WorkerSubscription};
 use ros_env::crazyflie_openlink::msg::rmw::RttProbe;
 
 use crate::ros::args::{ArgsError, NodeArgs};
-use latency::MonoNs;
 use crate::ros::domain;
 use crate::ros::qos;
 use crate::ros::session::Session;
 use crate::ros::stop::Stop;
+use latency::MonoNs;
 
 /// Longest time a probe may be held back, ms.
 const MAX_HOLD_MS: f64 = 10_000.0;

@@ -64,7 +64,10 @@ impl Wire {
         let end = Instant::now() + limit;
         while !stop.requested() {
             let listens = self.publisher.get_subscription_count()? > 0;
-            let speaks = self.node.count_publishers(&self.subscription.topic_name())? > 0;
+            let speaks = self
+                .node
+                .count_publishers(&self.subscription.topic_name())?
+                > 0;
             if listens && speaks {
                 return Ok(());
             }
@@ -72,8 +75,16 @@ impl Wire {
                 let (probe, echo) = (self.publisher.topic_name(), self.subscription.topic_name());
                 bail!(
                     "no relay within {limit:?}: {} on {probe}, {} on {echo}; is one running in a domain that is joined to this one?",
-                    if listens { "a subscription" } else { "no subscription" },
-                    if speaks { "a publisher" } else { "no publisher" },
+                    if listens {
+                        "a subscription"
+                    } else {
+                        "no subscription"
+                    },
+                    if speaks {
+                        "a publisher"
+                    } else {
+                        "no publisher"
+                    },
                 );
             }
             std::thread::sleep(GLANCE);
@@ -97,7 +108,15 @@ fn on_echo(sender: SyncSender<Arrival>, overflow: Arc<AtomicU64>) -> impl FnMut(
         let relay = (echo.relay_received_ns != 0)
             .then(|| (stamp(echo.relay_received_ns), stamp(echo.relay_sent_ns)));
         let bytes = echo.data.len();
-        let arrival = (now, Echo { run_id: echo.run_id, sequence: echo.sequence, relay, bytes });
+        let arrival = (
+            now,
+            Echo {
+                run_id: echo.run_id,
+                sequence: echo.sequence,
+                relay,
+                bytes,
+            },
+        );
         if sender.try_send(arrival).is_err() {
             overflow.fetch_add(1, Ordering::Relaxed);
         }
@@ -107,11 +126,18 @@ fn on_echo(sender: SyncSender<Arrival>, overflow: Arc<AtomicU64>) -> impl FnMut(
 /// Runs one plan to its end or to a signal.
 fn measure(wire: &Wire, plan: Plan, stop: &Stop) -> Result<Measurement> {
     let mut prober = Prober::new(plan, MonoNs::now())?;
-    let mut payload = RttProbe { data: vec![0; plan.bytes].into(), ..RttProbe::default() };
+    let mut payload = RttProbe {
+        data: vec![0; plan.bytes].into(),
+        ..RttProbe::default()
+    };
     let mut hello = RttProbe::default();
     while !prober.is_over() && !stop.requested() {
         while let Some(probe) = prober.poll_send(MonoNs::now()) {
-            let message = if probe.bytes == plan.bytes { &mut payload } else { &mut hello };
+            let message = if probe.bytes == plan.bytes {
+                &mut payload
+            } else {
+                &mut hello
+            };
             if let Err(error) = wire.send(message, &probe) {
                 tracing::warn!(sequence = probe.sequence, %error, "cannot publish");
                 prober.handle_unsent(MonoNs::now(), probe.sequence);
@@ -120,7 +146,10 @@ fn measure(wire: &Wire, plan: Plan, stop: &Stop) -> Result<Measurement> {
         wait(wire, &mut prober)?;
     }
     if prober.phase() == Phase::NoPeer {
-        bail!("the relay did not answer within {:?}: do its QoS and ours fit each other?", plan.wait);
+        bail!(
+            "the relay did not answer within {:?}: do its QoS and ours fit each other?",
+            plan.wait
+        );
     }
     Ok(prober.finish(MonoNs::now()))
 }
@@ -128,7 +157,10 @@ fn measure(wire: &Wire, plan: Plan, stop: &Stop) -> Result<Measurement> {
 /// Waits for an echo, the next timer or a glance at the stop flag, and hands in what happened.
 fn wait(wire: &Wire, prober: &mut Prober) -> Result<()> {
     let now = MonoNs::now();
-    let until = prober.poll_timeout().map_or(GLANCE, |(at, _)| at.after(now)).min(GLANCE);
+    let until = prober
+        .poll_timeout()
+        .map_or(GLANCE, |(at, _)| at.after(now))
+        .min(GLANCE);
     match wire.arrivals.recv_timeout(until) {
         Ok((at, echo)) => {
             prober.handle_echo(at, &echo);
@@ -182,7 +214,10 @@ pub fn run(args: &NodeArgs) -> Result<()> {
     }
     let overflow = wire.overflow.load(Ordering::Relaxed);
     if overflow > 0 {
-        tracing::warn!(overflow, "echoes were dropped because the prober fell behind; they count as lost");
+        tracing::warn!(
+            overflow,
+            "echoes were dropped because the prober fell behind; they count as lost"
+        );
     }
     session.stop();
     let host = Host::read().with_version("rmw", &crate::rcl_raw::rmw_name());

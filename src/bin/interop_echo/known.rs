@@ -160,7 +160,10 @@ mod test_msgs {
 
     fn bounded() -> BoundedSequences {
         BoundedSequences {
-            bool_values: [true, false, true].as_slice().try_into().unwrap_or_default(),
+            bool_values: [true, false, true]
+                .as_slice()
+                .try_into()
+                .unwrap_or_default(),
             float64_values: [1.0].as_slice().try_into().unwrap_or_default(),
             string_values: ["one".into(), "two".into()].into_iter().collect(),
             alignment_check: -3,

@@ -52,13 +52,14 @@ impl Lanes {
         let out = self
             .node
             .create_publisher::<T>(qos(&format!("{topic}/out")))?;
-        let subscription =
-            self.node
-                .create_subscription::<T, _>(qos(&format!("{topic}/in")), move |message: T| {
-                    if let Err(error) = answer(&out, message) {
-                        say(&format!("cannot publish: {error}"));
-                    }
-                })?;
+        let subscription = self.node.create_subscription::<T, _>(
+            qos(&format!("{topic}/in")),
+            move |message: T| {
+                if let Err(error) = answer(&out, message) {
+                    say(&format!("cannot publish: {error}"));
+                }
+            },
+        )?;
         self.subscriptions.push(Box::new(subscription));
         Ok(())
     }

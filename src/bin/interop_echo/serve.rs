@@ -25,38 +25,82 @@ pub(crate) fn all(node: &Node) -> Result<Vec<Box<dyn Any>>, RclrsError> {
                 Empty_Response::default()
             })?,
         ),
-        Box::new(
-            node.create_action_server::<Fibonacci, _>("interop/rust/fibonacci", fibonacci)?,
-        ),
+        Box::new(node.create_action_server::<Fibonacci, _>("interop/rust/fibonacci", fibonacci)?),
     ])
 }
 
 /// The response with the fields of the request.
 pub(crate) fn basic_types(request: BasicTypes_Request) -> BasicTypes_Response {
-    response_of!(request, BasicTypes_Response {
-        bool_value, byte_value, char_value, float32_value, float64_value, int8_value, uint8_value,
-        int16_value, uint16_value, int32_value, uint32_value, int64_value, uint64_value,
-        string_value,
-    })
+    response_of!(
+        request,
+        BasicTypes_Response {
+            bool_value,
+            byte_value,
+            char_value,
+            float32_value,
+            float64_value,
+            int8_value,
+            uint8_value,
+            int16_value,
+            uint16_value,
+            int32_value,
+            uint32_value,
+            int64_value,
+            uint64_value,
+            string_value,
+        }
+    )
 }
 
 /// The response with the fields of the request.
 pub(crate) fn arrays(request: Arrays_Request) -> Arrays_Response {
-    response_of!(request, Arrays_Response {
-        bool_values, byte_values, char_values, float32_values, float64_values, int8_values,
-        uint8_values, int16_values, uint16_values, int32_values, uint32_values, int64_values,
-        uint64_values, string_values, basic_types_values, constants_values, defaults_values,
-        bool_values_default, byte_values_default, char_values_default, float32_values_default,
-        float64_values_default, int8_values_default, uint8_values_default, int16_values_default,
-        uint16_values_default, int32_values_default, uint32_values_default, int64_values_default,
-        uint64_values_default, string_values_default,
-    })
+    response_of!(
+        request,
+        Arrays_Response {
+            bool_values,
+            byte_values,
+            char_values,
+            float32_values,
+            float64_values,
+            int8_values,
+            uint8_values,
+            int16_values,
+            uint16_values,
+            int32_values,
+            uint32_values,
+            int64_values,
+            uint64_values,
+            string_values,
+            basic_types_values,
+            constants_values,
+            defaults_values,
+            bool_values_default,
+            byte_values_default,
+            char_values_default,
+            float32_values_default,
+            float64_values_default,
+            int8_values_default,
+            uint8_values_default,
+            int16_values_default,
+            uint16_values_default,
+            int32_values_default,
+            uint32_values_default,
+            int64_values_default,
+            uint64_values_default,
+            string_values_default,
+        }
+    )
 }
 
 /// The first numbers of the sequence.
 pub(crate) fn sequence(order: i32) -> Vec<i32> {
-    let pairs = std::iter::successors(Some((1, 1)), |&(a, b): &(i32, i32)| Some((b, a.checked_add(b)?)));
-    pairs.map(|(a, _)| a).take(usize::try_from(order).unwrap_or(0)).collect()
+    let pairs = std::iter::successors(Some((1, 1)), |&(a, b): &(i32, i32)| {
+        Some((b, a.checked_add(b)?))
+    });
+    pairs
+        .map(|(a, _)| a)
+        .take(usize::try_from(order).unwrap_or(0))
+        .collect()
 }
 
 async fn fibonacci(goal: RequestedGoal<Fibonacci>) -> TerminatedGoal {

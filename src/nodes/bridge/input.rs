@@ -43,13 +43,24 @@ pub(super) struct Inputs {
 pub(super) fn channel(waker: Waker) -> (Inbox, Inputs) {
     let (sender, receiver) = sync_channel(QUEUE);
     let refused = Arc::new(AtomicU64::new(0));
-    (Inbox { robot: 0, sender, waker, refused: Arc::clone(&refused) }, Inputs { receiver, refused })
+    (
+        Inbox {
+            robot: 0,
+            sender,
+            waker,
+            refused: Arc::clone(&refused),
+        },
+        Inputs { receiver, refused },
+    )
 }
 
 impl Inbox {
     /// The same for another robot.
     pub(super) fn of_robot(&self, robot: usize) -> Self {
-        Self { robot, ..self.clone() }
+        Self {
+            robot,
+            ..self.clone()
+        }
     }
 
     /// Hands in and wakes the driver. A full queue refuses and counts; the caller of a request is told.
@@ -65,7 +76,9 @@ impl Inbox {
     pub(super) async fn ask(&self, request: Request) -> Outcome {
         let (sender, answer) = oneshot::channel();
         self.push(Input::Request(request, Some(sender)));
-        answer.await.unwrap_or_else(|_| Err("the bridge is too busy or ends".into()))
+        answer
+            .await
+            .unwrap_or_else(|_| Err("the bridge is too busy or ends".into()))
     }
 }
 
@@ -75,8 +88,8 @@ impl Inputs {
         self.receiver.try_recv().ok()
     }
 
-    /// How many inputs a full queue refused.
-    pub(super) fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
+    /// How many inputs a full queue refused since the last call.
+    pub(super) fn take_refused(&self) -> u64 {
+        self.refused.swap(0, Ordering::Relaxed)
     }
 }

@@ -41,17 +41,26 @@ const fn to_quaternion([x, y, z, w]: [f64; 4]) -> geometry::Quaternion {
 }
 
 const fn to_pose(pose: &Pose) -> geometry::Pose {
-    geometry::Pose { position: to_point(pose.position), orientation: to_quaternion(pose.orientation) }
+    geometry::Pose {
+        position: to_point(pose.position),
+        orientation: to_quaternion(pose.orientation),
+    }
 }
 
 /// `cmd_vel`: velocity in the heading frame, m/s and rad/s. Roll and pitch rates have no meaning here.
 pub(super) const fn cmd_vel(twist: &geometry::Twist) -> Setpoint {
-    Setpoint::Velocity { linear: vector(&twist.linear), yaw_rate: twist.angular.z }
+    Setpoint::Velocity {
+        linear: vector(&twist.linear),
+        yaw_rate: twist.angular.z,
+    }
 }
 
 /// `cmd_vel_legacy`, in crazyswarm2's own units.
 pub(super) const fn cmd_vel_legacy(twist: &geometry::Twist) -> Setpoint {
-    Setpoint::Legacy { linear: vector(&twist.linear), yaw_rate: twist.angular.z }
+    Setpoint::Legacy {
+        linear: vector(&twist.linear),
+        yaw_rate: twist.angular.z,
+    }
 }
 
 /// `cmd_hover`.
@@ -66,12 +75,18 @@ pub(super) fn cmd_hover(hover: &own::Hover) -> Setpoint {
 /// `cmd_position`.
 pub(super) fn cmd_position(position: &own::Position) -> Setpoint {
     let [x, y, z] = [position.x, position.y, position.z].map(f64::from);
-    Setpoint::Position { position: [x, y, z], yaw: position.yaw.into() }
+    Setpoint::Position {
+        position: [x, y, z],
+        yaw: position.yaw.into(),
+    }
 }
 
 /// `cmd_velocity_world`.
 pub(super) fn cmd_velocity_world(velocity: &own::VelocityWorld) -> Setpoint {
-    Setpoint::VelocityWorld { velocity: vector(&velocity.vel), yaw_rate: velocity.yaw_rate.into() }
+    Setpoint::VelocityWorld {
+        velocity: vector(&velocity.vel),
+        yaw_rate: velocity.yaw_rate.into(),
+    }
 }
 
 /// `cmd_full_state`.
@@ -100,10 +115,18 @@ pub(super) fn cmd_attitude(attitude: &own::AttitudeSetpoint) -> Setpoint {
 /// # Errors
 /// A port above 15 or a channel above 3, in words; data that is too long cannot be received.
 pub(super) fn raw_packet(message: &own::CrtpPacket) -> Result<Packet, String> {
-    let port = Port::new(message.port)
-        .ok_or_else(|| format!("port is {}, allowed: a whole number from 0 to 15", message.port))?;
-    let channel = Channel::new(message.channel)
-        .ok_or_else(|| format!("channel is {}, allowed: a whole number from 0 to 3", message.channel))?;
+    let port = Port::new(message.port).ok_or_else(|| {
+        format!(
+            "port is {}, allowed: a whole number from 0 to 15",
+            message.port
+        )
+    })?;
+    let channel = Channel::new(message.channel).ok_or_else(|| {
+        format!(
+            "channel is {}, allowed: a whole number from 0 to 3",
+            message.channel
+        )
+    })?;
     Packet::new(port, channel, &message.data).map_err(|error: PacketError| error.to_string())
 }
 
@@ -118,7 +141,11 @@ pub(super) fn land(request: &srv::Land_Request) -> Vertical {
 }
 
 fn vertical(group_mask: u8, height: f32, duration: &Duration) -> Vertical {
-    Vertical { group_mask, height: height.into(), duration: seconds(duration) }
+    Vertical {
+        group_mask,
+        height: height.into(),
+        duration: seconds(duration),
+    }
 }
 
 /// `go_to`.
@@ -145,25 +172,41 @@ pub(super) fn start_trajectory(request: &srv::StartTrajectory_Request) -> StartT
 
 /// A header with this stamp (wall clock, ns since 1970) and frame.
 pub(super) fn header(stamp_ns: i64, frame: &str) -> Header {
-    let stamp =
-        Time { sec: (stamp_ns / 1_000_000_000) as i32, nanosec: (stamp_ns % 1_000_000_000) as u32 };
-    Header { stamp, frame_id: frame.into() }
+    let stamp = Time {
+        sec: (stamp_ns / 1_000_000_000) as i32,
+        nanosec: (stamp_ns % 1_000_000_000) as u32,
+    };
+    Header {
+        stamp,
+        frame_id: frame.into(),
+    }
 }
 
 /// `pose`, in the reference frame.
 pub(super) const fn pose(header: Header, pose: &Pose) -> geometry::PoseStamped {
-    geometry::PoseStamped { header, pose: to_pose(pose) }
+    geometry::PoseStamped {
+        header,
+        pose: to_pose(pose),
+    }
 }
 
 /// `odom`: pose in the header's frame, twist in the child frame (REP-105).
 pub(super) fn odom(header: Header, child: &str, odometry: &Odometry) -> nav_msgs::msg::Odometry {
-    let twist =
-        geometry::Twist { linear: to_vector(odometry.linear), angular: to_vector(odometry.angular) };
+    let twist = geometry::Twist {
+        linear: to_vector(odometry.linear),
+        angular: to_vector(odometry.angular),
+    };
     nav_msgs::msg::Odometry {
         header,
         child_frame_id: child.into(),
-        pose: geometry::PoseWithCovariance { pose: to_pose(&odometry.pose), covariance: [0.0; 36] },
-        twist: geometry::TwistWithCovariance { twist, covariance: [0.0; 36] },
+        pose: geometry::PoseWithCovariance {
+            pose: to_pose(&odometry.pose),
+            covariance: [0.0; 36],
+        },
+        twist: geometry::TwistWithCovariance {
+            twist,
+            covariance: [0.0; 36],
+        },
     }
 }
 
@@ -206,9 +249,15 @@ pub(super) fn battery(header: Header, battery: &BatteryState) -> sensor::Battery
     }
 }
 
-/// `status`.
-pub(super) fn status(header: Header, status: &Status) -> own::Status {
+/// `status`, with the round trip of the last echo through the drone.
+pub(super) fn status(
+    header: Header,
+    status: &Status,
+    latency: Option<std::time::Duration>,
+) -> own::Status {
+    let milliseconds = latency.map_or(0, |latency| latency.as_millis());
     own::Status {
+        latency_unicast: u16::try_from(milliseconds).unwrap_or(u16::MAX),
         header,
         supervisor_info: status.supervisor.0,
         battery_voltage: status.battery_voltage as f32,
@@ -230,6 +279,16 @@ pub(super) fn scan(header: Header, scan: &Scan) -> sensor::LaserScan {
         range_max: 3.49,
         ranges: scan.ranges.iter().map(|range| *range as f32).collect(),
         ..sensor::LaserScan::default()
+    }
+}
+
+/// A topic of the user's own.
+pub(super) fn custom(header: Header, drone_ms: u64, values: &[f64]) -> own::LogDataGeneric {
+    own::LogDataGeneric {
+        header,
+        // The message has 32 bits; they wrap after 49 days.
+        timestamp: drone_ms as u32,
+        values: values.iter().map(|value| *value as f32).collect(),
     }
 }
 
@@ -257,22 +316,43 @@ mod tests {
 
     #[test]
     fn raw_packets_with_illegal_numbers_are_refused_naming_the_range() {
-        let message = own::CrtpPacket { port: 16, ..own::CrtpPacket::default() };
+        let message = own::CrtpPacket {
+            port: 16,
+            ..own::CrtpPacket::default()
+        };
         assert!(raw_packet(&message).unwrap_err().contains("0 to 15"));
-        let message = own::CrtpPacket { channel: 4, ..own::CrtpPacket::default() };
+        let message = own::CrtpPacket {
+            channel: 4,
+            ..own::CrtpPacket::default()
+        };
         assert!(raw_packet(&message).unwrap_err().contains("0 to 3"));
     }
 
     #[test]
     fn times_split_into_seconds_and_nanoseconds() {
         let header = header(1_700_000_000_123_456_789, "world");
-        assert_eq!((header.stamp.sec, header.stamp.nanosec), (1_700_000_000, 123_456_789));
-        assert_eq!(seconds(&Duration { sec: 2, nanosec: 500_000_000 }), 2.5);
+        assert_eq!(
+            (header.stamp.sec, header.stamp.nanosec),
+            (1_700_000_000, 123_456_789)
+        );
+        assert_eq!(
+            seconds(&Duration {
+                sec: 2,
+                nanosec: 500_000_000
+            }),
+            2.5
+        );
     }
 
     #[test]
     fn an_imu_says_that_it_has_no_orientation() {
-        let values = Imu { angular_velocity: [0.0; 3], linear_acceleration: [0.0, 0.0, 9.8] };
-        assert_eq!(imu(Header::default(), &values).orientation_covariance[0], -1.0);
+        let values = Imu {
+            angular_velocity: [0.0; 3],
+            linear_acceleration: [0.0, 0.0, 9.8],
+        };
+        assert_eq!(
+            imu(Header::default(), &values).orientation_covariance[0],
+            -1.0
+        );
     }
 }

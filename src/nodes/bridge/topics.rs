@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use bridge_core::command::{Request, Setpoint};
-use rclrs::{IntoPrimitiveOptions as _, Node, Publisher, QoSProfile, RclrsError, Service, Subscription};
+use rclrs::{
+    IntoPrimitiveOptions as _, Node, Publisher, QoSProfile, RclrsError, Service, Subscription,
+};
 use ros_env::crazyflie_openlink::{msg as own, srv};
 use ros_env::geometry_msgs::msg as geometry;
 use ros_env::nav_msgs::msg::Odometry;
@@ -85,8 +87,18 @@ pub(super) struct Listeners {
 
 impl Listeners {
     /// Listens below `name`.
-    pub(super) fn create(node: &Node, name: &str, inbox: &Inbox, profiles: &Profiles) -> Result<Self> {
-        let topics = Topics { node, name, inbox, qos: profiles.setpoints };
+    pub(super) fn create(
+        node: &Node,
+        name: &str,
+        inbox: &Inbox,
+        profiles: &Profiles,
+    ) -> Result<Self> {
+        let topics = Topics {
+            node,
+            name,
+            inbox,
+            qos: profiles.setpoints,
+        };
         let services = Services { node, name, inbox };
         Ok(Self {
             _twists: [
@@ -96,12 +108,19 @@ impl Listeners {
             _hover: topics.setpoint("cmd_hover", convert::cmd_hover)?,
             _position: topics.setpoint("cmd_position", convert::cmd_position)?,
             _velocity_world: topics.setpoint("cmd_velocity_world", convert::cmd_velocity_world)?,
-            _full_state: topics.setpoint("cmd_full_state", |state| convert::cmd_full_state(state))?,
+            _full_state: topics
+                .setpoint("cmd_full_state", |state| convert::cmd_full_state(state))?,
             _attitude: topics.setpoint("cmd_attitude", convert::cmd_attitude)?,
             _raw: topics.raw(profiles.raw)?,
-            _emergency: services.serve("emergency", |_: &std_srvs::Empty_Request| Request::Emergency)?,
-            _arm: services.serve("arm", |request: &srv::Arm_Request| Request::Arm(request.arm))?,
-            _takeoff: services.serve("takeoff", |request| Request::Takeoff(convert::takeoff(request)))?,
+            _emergency: services.serve("emergency", |_: &std_srvs::Empty_Request| {
+                Request::Emergency
+            })?,
+            _arm: services.serve("arm", |request: &srv::Arm_Request| {
+                Request::Arm(request.arm)
+            })?,
+            _takeoff: services.serve("takeoff", |request| {
+                Request::Takeoff(convert::takeoff(request))
+            })?,
             _land: services.serve("land", |request| Request::Land(convert::land(request)))?,
             _go_to: services.serve("go_to", |request| Request::GoTo(convert::go_to(request)))?,
             _start_trajectory: services.serve("start_trajectory", |request| {
@@ -133,7 +152,8 @@ impl Topics<'_> {
     ) -> Result<Subscription<T>, RclrsError> {
         let (inbox, topic) = (self.inbox.clone(), format!("{}/{topic}", self.name));
         let callback = move |message: T| inbox.push(Input::Setpoint(convert(&message)));
-        self.node.create_subscription::<T, _>(topic.as_str().qos(self.qos), callback)
+        self.node
+            .create_subscription::<T, _>(topic.as_str().qos(self.qos), callback)
     }
 
     fn raw(&self, qos: QoSProfile) -> Result<Subscription<own::CrtpPacket>, RclrsError> {
@@ -143,7 +163,8 @@ impl Topics<'_> {
             Ok(packet) => inbox.push(Input::Request(Request::Raw(packet), None)),
             Err(why) => tracing::warn!(topic = &*name, "packet refused: {why}"),
         };
-        self.node.create_subscription::<own::CrtpPacket, _>(topic.as_str().qos(qos), callback)
+        self.node
+            .create_subscription::<own::CrtpPacket, _>(topic.as_str().qos(qos), callback)
     }
 }
 
@@ -175,6 +196,7 @@ impl Services<'_> {
                 S::Response::default()
             }
         };
-        self.node.create_async_service::<S, _>(name.as_str(), callback)
+        self.node
+            .create_async_service::<S, _>(name.as_str(), callback)
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use latency::{Identity, Measurement, Mode, Payload, Plan, Row};
 use rclrs::QoSProfile;
 
-use crate::ros::args::{ArgsError, NodeArgs};
 use crate::rcl_raw;
+use crate::ros::args::{ArgsError, NodeArgs};
 use crate::ros::{domain, qos};
 
 /// Sizes measured unless told otherwise, bytes.
@@ -72,13 +72,21 @@ impl Settings {
     /// The plan for one size, under a run id of its own.
     #[must_use]
     pub fn plan(&self, bytes: usize) -> Plan {
-        Plan { run_id: run_id(), bytes, ..self.base }
+        Plan {
+            run_id: run_id(),
+            bytes,
+            ..self.base
+        }
     }
 
     /// `same-domain` or `cross-domain`.
     #[must_use]
     pub const fn path(&self) -> &'static str {
-        if self.domain == self.relay_domain { "same-domain" } else { "cross-domain" }
+        if self.domain == self.relay_domain {
+            "same-domain"
+        } else {
+            "cross-domain"
+        }
     }
 }
 
@@ -87,13 +95,23 @@ impl Settings {
     #[must_use]
     pub fn row(&self, measurement: &Measurement) -> Row {
         let own = rcl_raw::rmw_name();
-        let relay = if self.relay_rmw.is_empty() { own.clone() } else { self.relay_rmw.clone() };
+        let relay = if self.relay_rmw.is_empty() {
+            own.clone()
+        } else {
+            self.relay_rmw.clone()
+        };
         let settings = [
             ("probe_topic", self.probe_topic.clone()),
             ("echo_topic", self.echo_topic.clone()),
             ("qos_profile", self.qos_name.clone()),
-            ("transports", std::env::var("FASTDDS_BUILTIN_TRANSPORTS").unwrap_or_else(|_| "default".into())),
-            ("ros_distro", std::env::var("ROS_DISTRO").unwrap_or_default()),
+            (
+                "transports",
+                std::env::var("FASTDDS_BUILTIN_TRANSPORTS").unwrap_or_else(|_| "default".into()),
+            ),
+            (
+                "ros_distro",
+                std::env::var("ROS_DISTRO").unwrap_or_default(),
+            ),
         ];
         let identity = Identity {
             link: "dds".into(),
@@ -102,7 +120,9 @@ impl Settings {
             rmw: Some([own, relay]),
             qos: Some(qos::describe(&self.qos)),
             payload: Payload::Binary,
-            settings: settings.map(|(key, value)| (key.to_owned(), value.into())).into(),
+            settings: settings
+                .map(|(key, value)| (key.to_owned(), value.into()))
+                .into(),
         };
         Row::new(identity, measurement)
     }
@@ -112,7 +132,11 @@ fn base_plan(args: &NodeArgs, wait: Duration) -> Result<Plan, ArgsError> {
     let hz = args.float("rate_hz", 0.0, 0.0..=100_000.0)?;
     let gap = Duration::from_secs_f64(args.float("gap_ms", 0.0, 0.0..=10_000.0)? / 1e3);
     Ok(Plan {
-        mode: if hz > 0.0 { Mode::Rate { hz } } else { Mode::PingPong { gap } },
+        mode: if hz > 0.0 {
+            Mode::Rate { hz }
+        } else {
+            Mode::PingPong { gap }
+        },
         count: args.int("count", 500, 1..=4_000_000)? as u64,
         warmup: args.int("warmup", 50, 0..=1_000_000)? as u64,
         timeout: seconds(args, "timeout_s", 1.0, 0.001)?,
@@ -122,7 +146,8 @@ fn base_plan(args: &NodeArgs, wait: Duration) -> Result<Plan, ArgsError> {
 }
 
 fn seconds(args: &NodeArgs, key: &str, default: f64, least: f64) -> Result<Duration, ArgsError> {
-    args.float(key, default, least..=MAX_WAIT_S).map(Duration::from_secs_f64)
+    args.float(key, default, least..=MAX_WAIT_S)
+        .map(Duration::from_secs_f64)
 }
 
 /// Different for every run of every prober on one network: the random hash keys of the process.
