@@ -112,7 +112,6 @@ pub(crate) fn keep_freed_heap() -> bool {
 }
 
 /// Moves the calling thread, and the processes it starts from now on, into a new empty network namespace.
-#[expect(dead_code, reason = "used by the control box's link")]
 pub(crate) fn new_network_namespace() -> io::Result<()> {
     // SAFETY: only the network namespace is unshared; file descriptors and memory stay shared with other threads.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }?;

@@ -1,5 +1,6 @@
 //! The subcommands, one file each: `Args` for the command line and `run` for the work.
 
+mod box_cmd;
 mod bridge;
 mod loop_cmd;
 mod ping;
@@ -26,6 +27,8 @@ pub(crate) enum Command {
     Sim(sim::Args),
     /// Measure a periodic control loop over scheduling policies and loads.
     Loop(loop_cmd::Args),
+    /// Judge this machine as the controller of a fake 1 kHz control box.
+    Box(box_cmd::Args),
 }
 
 /// Does it.
@@ -37,5 +40,6 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Report(args) => report::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Loop(args) => loop_cmd::run(args),
+        Command::Box(args) => box_cmd::run(args),
     }
 }

@@ -3,7 +3,10 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use realtime::Policy;
+use realtime::control_box::network::{Cable, LinkKind, NetworkError};
+use realtime::control_box::responder::{Disturbance, HoldStill, Responder, Waiting};
+use realtime::control_box::rules::Rules;
+use realtime::control_box::run::{BoxPlan, Live, ResponderPlan, run_both};
 use realtime::periodic::cell::{Cell, Plan, Verdict};
 use realtime::periodic::export::{cyclictest_histogram, page};
 use realtime::periodic::job::Io;
@@ -11,6 +14,7 @@ use realtime::periodic::load::LoadProfile;
 use realtime::periodic::report::{Document, Method};
 use realtime::periodic::runner::Timing;
 use realtime::periodic::surroundings::Host;
+use realtime::{Policy, ThreadPolicy};
 
 fn plan(io: Io) -> Plan {
     Plan {
@@ -120,4 +124,82 @@ fn exchanges_in_the_loop_are_counted_and_survive_the_file() {
             .to_string()
             .contains("schema is 9")
     );
+}
+
+fn box_plan(millis: u64) -> BoxPlan {
+    BoxPlan {
+        rules: Rules {
+            auto_recover: Some(Duration::from_millis(10)),
+            ..Rules::default()
+        },
+        duration: Duration::from_millis(millis),
+        thread: ThreadPolicy::default(),
+    }
+}
+
+/// Runs box and responder and checks only that every state and every reply is accounted for.
+fn box_books_balance(kind: LinkKind, waiting: Waiting) {
+    let cable = match Cable::lay(kind, 1500) {
+        Ok(cable) => cable,
+        Err(NetworkError::Refused(refusal)) => {
+            assert!(!refusal.remedy.is_empty());
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let responder_plan = ResponderPlan {
+        waiting,
+        work: Duration::from_micros(20),
+        thread: ThreadPolicy {
+            busy_poll_us: Some(20),
+            ..ThreadPolicy::default()
+        },
+    };
+    let responder = Responder::new(HoldStill, Disturbance::default());
+    let (live, stop) = (Live::default(), AtomicBool::new(false));
+    let (near, far) = run_both(
+        &cable,
+        &box_plan(1_500),
+        &responder_plan,
+        responder,
+        &live,
+        &stop,
+    )
+    .unwrap();
+    let counts = near.score.counts;
+    assert!(counts.sent > 0 && far.answered > 0, "{counts:?}");
+    assert_eq!(
+        counts.sent,
+        counts.accepted + counts.missed + counts.excluded + near.in_flight,
+        "{counts:?}"
+    );
+    assert_eq!(
+        (counts.wrong_size, counts.malformed, far.refused),
+        (0, 0, 0)
+    );
+    assert!(counts.accepted + counts.late + counts.stale <= far.answered);
+}
+
+#[test]
+fn box_books_balance_on_loopback() {
+    box_books_balance(LinkKind::Loopback, Waiting::Blocking);
+}
+
+#[test]
+fn box_books_balance_between_namespaces_or_the_link_is_refused_with_a_remedy() {
+    box_books_balance(LinkKind::Veth, Waiting::BusyPoll);
+}
+
+#[test]
+fn a_namespace_link_fragments_a_state_in_two() {
+    let Ok(mut cable) = Cable::lay(LinkKind::Veth, 1500) else {
+        return;
+    };
+    assert_eq!(
+        (cable.facts.mtu, cable.facts.state_fragments),
+        (Some(1500), Some(2))
+    );
+    let before = cable.fragments_made().unwrap();
+    cable.near.send(&[0; 2373]).unwrap();
+    assert_eq!(cable.fragments_made().unwrap() - before, 2);
 }

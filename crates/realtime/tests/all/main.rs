@@ -2,5 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
+mod control_box;
 mod live;
 mod periodic;
