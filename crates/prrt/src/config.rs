@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::error::ConfigError;
+use crate::keys::Keys;
 
 /// How lost messages are repaired.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,9 @@ pub struct Config {
     pub piggyback_below: usize,
     /// A client connects again by itself when the connection is lost.
     pub reconnect: bool,
+    /// Keys of this end and its peers. With them everything is encrypted and only peers with the right keys get an
+    /// answer; without them everything is plain text.
+    pub keys: Option<Keys>,
     /// Allows plain text to other machines.
     pub insecure: bool,
 }
@@ -69,6 +73,7 @@ impl Default for Config {
             max_redundancy: 2.5,
             piggyback_below: 200,
             reconnect: true,
+            keys: None,
             insecure: false,
         }
     }
@@ -104,6 +109,9 @@ impl Config {
             100,
             1000,
         )?;
+        if let Some(keys) = &self.keys {
+            range("keys.peers", keys.peers.len() as u128, 1, 65_536)?;
+        }
         micros("keep_alive", self.keep_alive, 1000, 60_000_000)?;
         micros("idle_timeout", self.idle_timeout, 10_000, 600_000_000)?;
         micros("connect_retry.0", self.connect_retry.0, 1000, 60_000_000)?;

@@ -3,14 +3,36 @@
 
 use std::time::{Duration, Instant};
 
+use crate::keys::Keys;
+use crate::noise::Initiator;
+use crate::seal::Seal;
 use crate::time::{Epoch, Stamp};
 use crate::wire::{COOKIE_LEN, ConnectionId, Cookie, Datagram, Protection, Writer};
+
+/// How the connection will be protected.
+#[derive(Debug)]
+pub(crate) enum Handshake {
+    /// Not at all: no keys are configured.
+    Plain,
+    /// Encrypted.
+    Noise(Initiator),
+    /// Encryption is wanted but there is no randomness for it. Asks nobody, and never in plain text.
+    Unable,
+}
+
+impl Handshake {
+    pub(crate) fn new(keys: Option<&Keys>, client: ConnectionId) -> Self {
+        let Some(keys) = keys else { return Self::Plain };
+        Initiator::new(keys, client).map_or(Self::Unable, Self::Noise)
+    }
+}
 
 /// A connection that is being asked for.
 #[derive(Debug)]
 pub(crate) struct Connecting {
     local: ConnectionId,
     epoch: Epoch,
+    handshake: Handshake,
     cookie: Cookie,
     next: Instant,
     pause: Duration,
@@ -24,17 +46,34 @@ impl Connecting {
         now: Instant,
         local: ConnectionId,
         epoch: Epoch,
+        handshake: Handshake,
         retry: (Duration, Duration),
     ) -> Self {
         let (pause, max_pause) = retry;
+        let cookie = [0; COOKIE_LEN];
         Self {
             local,
             epoch,
-            cookie: [0; COOKIE_LEN],
+            handshake,
+            cookie,
             next: now,
             pause,
             max_pause,
             asked: None,
+        }
+    }
+
+    /// Takes the server's answer; `None` if it is not genuine. Inside is the protection agreed on, if any.
+    pub(crate) fn finish(
+        &mut self,
+        now: Instant,
+        server: ConnectionId,
+        handshake: &[u8],
+    ) -> Option<Option<Seal>> {
+        match &mut self.handshake {
+            Handshake::Noise(noise) => noise.finish(now, server, handshake).map(Some),
+            Handshake::Plain if handshake.is_empty() => Some(None),
+            Handshake::Plain | Handshake::Unable => None,
         }
     }
 
@@ -65,19 +104,25 @@ impl Connecting {
         if now < self.next {
             return None;
         }
+        self.next = now + self.pause;
+        self.pause = (self.pause * 2).min(self.max_pause);
         let stamp = self.epoch.stamp(now);
+        let (protection, handshake) = match &self.handshake {
+            Handshake::Plain => (Protection::Plain, &[][..]),
+            Handshake::Noise(noise) => (Protection::Noise, noise.hello()),
+            Handshake::Unable => return None,
+        };
         let mut writer = Writer::new(buffer);
+        let (source, cookie) = (self.local, self.cookie);
         let hello = Datagram::Hello {
-            protection: Protection::Plain,
-            source: self.local,
+            protection,
+            source,
             time: stamp,
-            cookie: self.cookie,
-            handshake: &[],
+            cookie,
+            handshake,
         };
         hello.emit(&mut writer)?;
         self.asked = Some((now, stamp));
-        self.next = now + self.pause;
-        self.pause = (self.pause * 2).min(self.max_pause);
         Some(writer.len())
     }
 }

@@ -2,6 +2,7 @@
 //! ignores strangers. Pure: no socket, no clock. After every call that takes `&mut self`, drain
 //! [`Endpoint::poll_transmit`] until it returns `None`, then ask [`Endpoint::poll_timeout`] again.
 
+mod handshake;
 mod peer;
 
 use std::collections::{HashMap, VecDeque};
@@ -13,26 +14,27 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::config::Config;
-use crate::connect::Connecting;
+use crate::connect::{Connecting, Handshake};
 use crate::cookie::Cookies;
 use crate::error::{ConfigError, SendError};
+use crate::keys::PublicKey;
 use crate::message::{Departure, Message, MessageId, Mode, Stream};
+use crate::noise::Accept;
 use crate::payload::Payload;
-use crate::session::{Role, Session, Setup};
+use crate::session::Session;
 use crate::slab::{Key, Slab};
 use crate::stats::Stats;
-use crate::time::{Epoch, Stamp};
+use crate::time::Epoch;
 use crate::wire::frame::CloseReason;
-use crate::wire::{ConnectionId, Cookie, DATA_HEAD, Datagram, Writer};
+use crate::wire::{ConnectionId, DATA_HEAD, Datagram};
+use handshake::Siege;
 use peer::{Peer, PeerState};
 
 /// Replies to strangers that may wait for the socket; more are dropped.
 const MAX_REPLIES: usize = 16;
-const REPLY_LEN: usize = 64;
+const REPLY_LEN: usize = 80;
 /// Ended connections kept for a reader that has not come yet.
 const MAX_ENDED: usize = 4;
-/// Connections that have not proven their address before cookies are asked for.
-const MAX_UNPROVEN: usize = 8;
 
 /// Names a peer for as long as the endpoint works on it; of a client, across reconnections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,6 +104,11 @@ pub struct Endpoint {
     replies: VecDeque<(SocketAddr, ArrayVec<u8, REPLY_LEN>)>,
     turn: usize,
     stray: StrayStats,
+    /// Where sealed bodies are opened.
+    scratch: Vec<u8>,
+    siege: Siege,
+    /// Our public key, if we have one.
+    public: Option<PublicKey>,
 }
 
 impl Endpoint {
@@ -117,6 +124,7 @@ impl Endpoint {
         seed: u64,
     ) -> Result<Self, ConfigError> {
         config.check()?;
+        let public = config.keys.as_ref().map(|keys| keys.secret.public());
         let mut rng = StdRng::seed_from_u64(seed);
         let cookies = Cookies::new(now, rng.random());
         Ok(Self {
@@ -130,6 +138,9 @@ impl Endpoint {
             replies: VecDeque::new(),
             turn: 0,
             stray: StrayStats::default(),
+            scratch: Vec::with_capacity(usize::from(u16::MAX)),
+            siege: Siege::default(),
+            public,
         })
     }
 
@@ -141,13 +152,14 @@ impl Endpoint {
     /// Begins to ask `addr` for a connection; goes on until it answers.
     pub fn connect(&mut self, now: Instant, addr: SocketAddr) -> PeerId {
         let (local, connecting) = self.start_connecting(now);
-        let state = PeerState::Connecting(connecting);
+        let state = PeerState::Connecting(Box::new(connecting));
         let key = self.peers.insert(Peer {
             addr,
             local,
             remote: None,
             state,
             client: true,
+            accept: Accept::new(),
             announced: false,
             ended: false,
         });
@@ -158,10 +170,9 @@ impl Endpoint {
     fn start_connecting(&mut self, now: Instant) -> (ConnectionId, Connecting) {
         let local = self.fresh_id();
         let epoch = Epoch::new(now, self.rng.random());
-        (
-            local,
-            Connecting::new(now, local, epoch, self.config.connect_retry),
-        )
+        let handshake = Handshake::new(self.config.keys.as_ref(), local);
+        let connecting = Connecting::new(now, local, epoch, handshake, self.config.connect_retry);
+        (local, connecting)
     }
 
     fn fresh_id(&mut self) -> ConnectionId {
@@ -271,24 +282,15 @@ impl Endpoint {
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         match Datagram::parse(bytes) {
             Ok(Datagram::Data {
+                phase,
                 destination,
                 number,
-                body,
-            }) => self.on_data(now, from, destination, number, body),
-            Ok(Datagram::Hello {
-                source,
-                time,
-                cookie,
-                ..
-            }) => self.on_hello(now, from, source, time, &cookie),
-            Ok(Datagram::Accept {
-                destination,
-                source,
-                echo,
                 ..
             }) => {
-                self.on_accept(now, from, destination, source, echo);
+                self.on_data(now, from, destination, (phase, number), bytes);
             }
+            Ok(hello @ Datagram::Hello { .. }) => self.on_hello(now, from, &hello),
+            Ok(accept @ Datagram::Accept { .. }) => self.on_accept(now, from, &accept),
             Ok(Datagram::Cookie {
                 destination,
                 cookie,
@@ -298,15 +300,19 @@ impl Endpoint {
         self.settle(now);
     }
 
-    fn on_data(&mut self, now: Instant, from: SocketAddr, to: ConnectionId, low: u32, body: &[u8]) {
-        let Some(key) = self.by_id.get(&to).copied() else {
-            self.stray.unknown += 1;
-            return;
-        };
-        let Some(peer) = self.peers.get_mut(key) else {
-            return;
-        };
-        let Some(session) = peer.session_mut() else {
+    fn on_data(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        to: ConnectionId,
+        (phase, low): (bool, u32),
+        bytes: &[u8],
+    ) {
+        let key = self.by_id.get(&to).copied();
+        let session = key
+            .and_then(|key| self.peers.get_mut(key))
+            .and_then(Peer::session_mut);
+        let (Some(key), Some(session)) = (key, session) else {
             self.stray.unknown += 1;
             return;
         };
@@ -315,10 +321,21 @@ impl Endpoint {
             session.on_repeat();
             return;
         }
-        let newest = session.handle_body(now, number, DATA_HEAD + body.len(), body);
-        self.on_proof(key);
-        if newest {
-            self.follow(key, from);
+        self.scratch.clear();
+        self.scratch.extend_from_slice(bytes);
+        let Some((head, body)) = self.scratch.split_at_mut_checked(DATA_HEAD) else {
+            return;
+        };
+        let Some(len) = session.open(now, phase, number, head, body) else {
+            session.on_malformed();
+            return;
+        };
+        let text = body.get(..len).unwrap_or_default();
+        if let Some(newest) = session.handle_body(now, number, bytes.len(), text) {
+            self.on_proof(key);
+            if newest {
+                self.follow(key, from);
+            }
         }
     }
 
@@ -363,168 +380,6 @@ impl Endpoint {
             peer: PeerId(key),
             addr: from,
         });
-    }
-
-    fn on_hello(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        source: ConnectionId,
-        time: Stamp,
-        cookie: &Cookie,
-    ) {
-        if !self.listening {
-            self.stray.turned_away += 1;
-            return;
-        }
-        if let Some(local) = self.known(from, source) {
-            self.reply(
-                from,
-                &Datagram::Accept {
-                    destination: source,
-                    source: local,
-                    echo: time,
-                    handshake: &[],
-                },
-            );
-            return;
-        }
-        if self.peers.len() >= self.config.max_peers {
-            self.stray.turned_away += 1;
-            return;
-        }
-        if self.is_besieged() && !self.cookies.check(now, from, cookie) {
-            let cookie = self.cookies.make(now, from);
-            self.reply(
-                from,
-                &Datagram::Cookie {
-                    destination: source,
-                    cookie,
-                },
-            );
-            return;
-        }
-        let local = self.admit(now, from, source);
-        self.reply(
-            from,
-            &Datagram::Accept {
-                destination: source,
-                source: local,
-                echo: time,
-                handshake: &[],
-            },
-        );
-    }
-
-    /// The id we gave to a client that asks again.
-    fn known(&self, from: SocketAddr, source: ConnectionId) -> Option<ConnectionId> {
-        let same = |peer: &&Peer| !peer.client && peer.addr == from && peer.remote == Some(source);
-        self.peers
-            .iter()
-            .map(|(_, peer)| peer)
-            .find(same)
-            .map(|peer| peer.local)
-    }
-
-    fn is_besieged(&self) -> bool {
-        self.peers
-            .iter()
-            .filter(|(_, peer)| !peer.client && !peer.announced)
-            .count()
-            >= MAX_UNPROVEN
-    }
-
-    fn admit(&mut self, now: Instant, addr: SocketAddr, remote: ConnectionId) -> ConnectionId {
-        let local = self.fresh_id();
-        let epoch = Epoch::new(now, self.rng.random());
-        let setup = Setup {
-            role: Role::Server,
-            local,
-            remote,
-            epoch,
-            rtt: None,
-        };
-        let state = PeerState::Up(Box::new(Session::new(now, &self.config, &setup)));
-        let remote = Some(remote);
-        let key = self.peers.insert(Peer {
-            addr,
-            local,
-            remote,
-            state,
-            client: false,
-            announced: false,
-            ended: false,
-        });
-        self.by_id.insert(local, key);
-        local
-    }
-
-    fn reply(&mut self, to: SocketAddr, datagram: &Datagram<'_>) {
-        if self.replies.len() >= MAX_REPLIES {
-            self.stray.replies_dropped += 1;
-            return;
-        }
-        let mut bytes = [0; REPLY_LEN];
-        let mut writer = Writer::new(&mut bytes);
-        if datagram.emit(&mut writer).is_some() {
-            let len = writer.len();
-            self.replies
-                .push_back((to, bytes.into_iter().take(len).collect()));
-        }
-    }
-
-    fn on_accept(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        to: ConnectionId,
-        source: ConnectionId,
-        echo: Stamp,
-    ) {
-        let Some(key) = self.by_id.get(&to).copied() else {
-            self.stray.unknown += 1;
-            return;
-        };
-        let Some(peer) = self
-            .peers
-            .get_mut(key)
-            .filter(|peer| peer.client && peer.addr == from)
-        else {
-            return;
-        };
-        let PeerState::Connecting(connecting) = &peer.state else {
-            return;
-        };
-        let rtt = connecting.rtt(now, echo);
-        let setup = Setup {
-            role: Role::Client,
-            local: to,
-            remote: source,
-            epoch: connecting.epoch(),
-            rtt,
-        };
-        peer.state = PeerState::Up(Box::new(Session::new(now, &self.config, &setup)));
-        peer.remote = Some(source);
-        peer.announced = true;
-        self.events.push_back(Event::Connected {
-            peer: PeerId(key),
-            addr: from,
-        });
-    }
-
-    fn on_cookie(&mut self, now: Instant, from: SocketAddr, to: ConnectionId, cookie: Cookie) {
-        let peer = self
-            .by_id
-            .get(&to)
-            .copied()
-            .and_then(|key| self.peers.get_mut(key));
-        let Some(peer) = peer.filter(|peer| peer.addr == from) else {
-            self.stray.unknown += 1;
-            return;
-        };
-        if let PeerState::Connecting(connecting) = &mut peer.state {
-            connecting.on_cookie(now, cookie);
-        }
     }
 
     /// Lets everything happen that is due.
@@ -604,7 +459,7 @@ impl Endpoint {
         peer.local = local;
         peer.remote = None;
         peer.announced = false;
-        peer.state = PeerState::Connecting(connecting);
+        peer.state = PeerState::Connecting(Box::new(connecting));
     }
 
     /// Writes the next datagram into `buffer`, which should hold `Config::max_datagram` bytes.

@@ -14,6 +14,7 @@ use crate::message::{Departure, Message, MessageId, Mode, Stream};
 use crate::path::PathState;
 use crate::payload::Payload;
 use crate::receiver::Receiver;
+use crate::seal::{Seal, TAG_LEN};
 use crate::sender::Sender;
 use crate::sent::SentLog;
 use crate::seq::Seq;
@@ -43,6 +44,8 @@ pub(crate) struct Setup {
     pub(crate) epoch: Epoch,
     /// Round trip of the handshake, where this end could measure it.
     pub(crate) rtt: Option<Duration>,
+    /// Keys of both directions; `None` for plain text.
+    pub(crate) seal: Option<Seal>,
 }
 
 /// State of an established connection.
@@ -51,7 +54,9 @@ pub(crate) struct Session {
     role: Role,
     remote: ConnectionId,
     epoch: Epoch,
-    max_datagram: usize,
+    /// Bytes of a datagram up to the tag.
+    room: usize,
+    seal: Option<Seal>,
     piggyback_below: usize,
     keep_alive: Duration,
     idle_timeout: Duration,
@@ -75,8 +80,9 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(now: Instant, config: &Config, setup: &Setup) -> Self {
-        let room = config.max_datagram - DATA_HEAD - STAMP_LEN - ACK_ROOM;
+    pub(crate) fn new(now: Instant, config: &Config, setup: Setup) -> Self {
+        let room = config.max_datagram - if setup.seal.is_some() { TAG_LEN } else { 0 };
+        let frames = room - DATA_HEAD - STAMP_LEN - ACK_ROOM;
         let mut path = PathState::new(now, config.max_datagram);
         if let Some(rtt) = setup.rtt {
             path.rtt.sample(now, rtt, Duration::ZERO);
@@ -85,14 +91,15 @@ impl Session {
             role: setup.role,
             remote: setup.remote,
             epoch: setup.epoch,
-            max_datagram: config.max_datagram,
+            room,
+            seal: setup.seal,
             piggyback_below: config.piggyback_below,
             keep_alive: config.keep_alive,
             idle_timeout: config.idle_timeout,
             path,
             acks: AckState::new(),
             sent: SentLog::default(),
-            sender: Sender::new(config, room, Seq::new(setup.remote.0)),
+            sender: Sender::new(config, frames, Seq::new(setup.remote.0)),
             receiver: Receiver::new(config, Seq::new(setup.local.0)),
             last_heard: now,
             last_sent: now,

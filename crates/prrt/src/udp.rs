@@ -266,7 +266,7 @@ impl AsFd for Driver {
 }
 
 fn check_plain(addr: SocketAddr, config: &Config) -> Result<(), Error> {
-    if addr.ip().to_canonical().is_loopback() || config.insecure {
+    if addr.ip().to_canonical().is_loopback() || config.keys.is_some() || config.insecure {
         return Ok(());
     }
     Err(Error::Insecure { addr })

@@ -32,6 +32,7 @@ const HELLO: u8 = 0xa1;
 const COOKIE: u8 = 0xa2;
 const ACCEPT: u8 = 0xa3;
 const DATA: u8 = 0xa4;
+const DATA_PHASED: u8 = 0xa5;
 
 /// Bytes of the head of a data datagram: kind 1, connection 4, number 4.
 pub const DATA_HEAD: usize = 9;
@@ -70,8 +71,11 @@ pub enum Datagram<'a> {
         /// Second handshake message; empty in plain text.
         handshake: &'a [u8],
     },
-    /// Frames: `a4 destination:4 number:4 body`. The body is `time:4` and then frames, sealed where protected.
+    /// Frames: `a4 destination:4 number:4 body`, or `a5` where the bit `phase` is set. The body is `time:4` and then
+    /// frames; where protected, sealed, with a 16-byte tag behind.
     Data {
+        /// Changes with every new key.
+        phase: bool,
         /// The receiver's connection id.
         destination: ConnectionId,
         /// Low half of the datagram number.
@@ -100,7 +104,8 @@ impl<'a> Datagram<'a> {
                 echo: Stamp(reader.u32("echo")?),
                 handshake: reader.rest(),
             }),
-            DATA => Ok(Self::Data {
+            kind @ (DATA | DATA_PHASED) => Ok(Self::Data {
+                phase: kind == DATA_PHASED,
                 destination: id(&mut reader)?,
                 number: reader.u32("number")?,
                 body: reader.rest(),
@@ -169,11 +174,12 @@ impl<'a> Datagram<'a> {
                 writer.bytes(handshake)
             }
             Self::Data {
+                phase,
                 destination,
                 number,
                 body,
             } => {
-                writer.u8(DATA)?;
+                writer.u8(if phase { DATA_PHASED } else { DATA })?;
                 writer.u32(destination.0)?;
                 writer.u32(number)?;
                 writer.bytes(body)
@@ -224,6 +230,7 @@ mod tests {
             handshake: &[],
         });
         round_trip(Datagram::Data {
+            phase: true,
             destination: b,
             number: 12,
             body: b"frames",
@@ -236,6 +243,7 @@ mod tests {
         let mut buffer = [0; 32];
         let mut writer = Writer::new(&mut buffer);
         let data = Datagram::Data {
+            phase: false,
             destination: ConnectionId(0x01020304),
             number: 0x0a0b0c0d,
             body: &[0xee],

@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use crate::connect::Connecting;
+use crate::noise::Accept;
 use crate::session::Session;
 use crate::wire::ConnectionId;
 
 /// How far a connection is.
 #[derive(Debug)]
 pub(super) enum PeerState {
-    Connecting(Connecting),
+    Connecting(Box<Connecting>),
     Up(Box<Session>),
 }
 
@@ -22,6 +23,8 @@ pub(super) struct Peer {
     /// How the peer wants to be addressed; known once it has spoken.
     pub(super) remote: Option<ConnectionId>,
     pub(super) state: PeerState,
+    /// What a server answers when the client asks again.
+    pub(super) accept: Accept,
     /// We asked for the connection.
     pub(super) client: bool,
     /// The application knows that it is up. A server's peer is silent until it has proven its address.

@@ -41,24 +41,40 @@ impl Session {
         self.stats.malformed += 1;
     }
 
-    /// Takes a datagram that arrived at `now`, opened and known to be new. Returns whether it is the newest so far.
+    /// Opens a sealed body in place; returns how much of it is plain text, or nothing if it is not genuine.
+    pub(crate) fn open(
+        &mut self,
+        now: Instant,
+        phase: bool,
+        number: PacketNumber,
+        head: &[u8],
+        body: &mut [u8],
+    ) -> Option<usize> {
+        let Some(seal) = &mut self.seal else {
+            return Some(body.len());
+        };
+        seal.opener.open(now, phase, number, head, body)
+    }
+
+    /// Takes a datagram that arrived at `now`, opened and known to be new. Returns whether it is the newest so far, or
+    /// nothing if it cannot be read.
     pub(crate) fn handle_body(
         &mut self,
         now: Instant,
         number: PacketNumber,
         len: usize,
         body: &[u8],
-    ) -> bool {
+    ) -> Option<bool> {
         if self.closed.is_some() {
-            return false;
+            return None;
         }
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += len as u64;
         match self.apply(now, body) {
-            Ok(tally) => self.on_applied(now, number, &tally),
+            Ok(tally) => Some(self.on_applied(now, number, &tally)),
             Err(_) => {
                 self.on_malformed();
-                false
+                None
             }
         }
     }

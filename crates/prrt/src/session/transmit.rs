@@ -3,8 +3,10 @@
 use std::time::Instant;
 
 use super::{STAMP_LEN, Session};
+use crate::seal::TAG_LEN;
 use crate::sender::{Lane, Moment};
 use crate::sent::{PartRef, Parts, Sent};
+use crate::seq::PacketNumber;
 use crate::wire::frame::{emit_close, emit_ping};
 use crate::wire::{DATA_HEAD, Datagram, Writer};
 
@@ -36,11 +38,15 @@ impl Session {
             return None;
         }
         let work = self.next_work(now)?;
-        let room = buffer.len().min(self.max_datagram);
-        let mut writer = Writer::new(buffer.get_mut(..room)?);
+        let mut writer = Writer::new(buffer.get_mut(..self.room)?);
         let number = self.sent.next_number();
         let stamp = self.epoch.stamp(now).0.to_be_bytes();
+        let phase = self
+            .seal
+            .as_mut()
+            .is_some_and(|seal| seal.sealer.begin(now));
         Datagram::Data {
+            phase,
             destination: self.remote,
             number: number.low(),
             body: &stamp,
@@ -51,8 +57,21 @@ impl Session {
         if len == DATA_HEAD + STAMP_LEN {
             return None;
         }
+        let len = self.protect(number, buffer, len)?;
         self.on_sent(now, len, contents);
         Some(len)
+    }
+
+    /// Seals the body in place; returns the length with the tag.
+    fn protect(&mut self, number: PacketNumber, buffer: &mut [u8], len: usize) -> Option<usize> {
+        let Some(seal) = &mut self.seal else {
+            return Some(len);
+        };
+        let (datagram, rest) = buffer.split_at_mut_checked(len)?;
+        let (head, body) = datagram.split_at_mut_checked(DATA_HEAD)?;
+        let tag = seal.sealer.seal(number, head, body)?;
+        rest.get_mut(..TAG_LEN)?.copy_from_slice(&tag);
+        Some(len + TAG_LEN)
     }
 
     fn next_work(&mut self, now: Instant) -> Option<Work> {

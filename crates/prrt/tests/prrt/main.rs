@@ -11,5 +11,6 @@ mod net;
 mod pair;
 mod repair;
 mod reports;
+mod security;
 mod sockets;
 mod streams;

@@ -60,6 +60,14 @@ impl End {
 }
 
 impl Pair {
+    /// Two ends with settings of their own that do not know each other yet.
+    pub(crate) fn strangers(configs: &[Config; 2], conditions: [Conditions; 2], seed: u64) -> Self {
+        let mut pair = Self::apart(&configs[CLIENT], conditions, seed);
+        let config = &configs[SERVER];
+        pair.ends[SERVER] = End::new(pair.start, config, true, 2000, seed * 4 + 2);
+        pair
+    }
+
     /// Two ends that do not know each other yet.
     pub(crate) fn apart(config: &Config, conditions: [Conditions; 2], seed: u64) -> Self {
         let start = Instant::now();
@@ -84,12 +92,18 @@ impl Pair {
     /// Two connected ends.
     pub(crate) fn connected(config: &Config, conditions: [Conditions; 2], seed: u64) -> Self {
         let mut pair = Self::apart(config, conditions, seed);
+        pair.join();
+        pair
+    }
+
+    /// Connects the ends.
+    pub(crate) fn join(&mut self) {
+        let pair = self;
         pair.connect();
         let deadline = pair.now + Duration::from_secs(60);
         while !(pair.is_up(CLIENT) && pair.is_up(SERVER)) {
             assert!(pair.step(deadline), "no connection within a minute");
         }
-        pair
     }
 
     pub(crate) fn connect(&mut self) {

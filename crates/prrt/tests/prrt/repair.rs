@@ -55,9 +55,6 @@ pub(crate) fn stream(
         next += period;
     }
     pair.run_for(Duration::from_secs(1));
-    if std::env::var_os("DBG").is_some() {
-        println!("{:?}", pair.stats(CLIENT));
-    }
     let mut delays: Vec<Duration> = Vec::new();
     let mut seen = vec![false; count as usize];
     for (at, message) in &pair.ends[SERVER].received {
