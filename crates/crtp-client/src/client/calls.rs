@@ -32,7 +32,7 @@ impl Client {
         self.flush(now);
     }
 
-    /// Asks for a parameter's value; answered by [`Event::ParamRead`].
+    /// Asks for a parameter's value; answered by [`crate::Event::ParamRead`].
     ///
     /// # Errors
     /// [`ParamError`] naming the parameter.
@@ -48,7 +48,7 @@ impl Client {
         Ok(request)
     }
 
-    /// Writes a parameter; answered by [`Event::ParamWritten`]. The value is restored after reconnections.
+    /// Writes a parameter; answered by [`crate::Event::ParamWritten`]. The value is restored after reconnections.
     ///
     /// # Errors
     /// [`ParamError`] naming the parameter and what it takes; nothing is sent then.
@@ -69,7 +69,7 @@ impl Client {
         Ok(request)
     }
 
-    /// Sends a command; answered by [`Event::Reply`].
+    /// Sends a command; answered by [`crate::Event::Reply`].
     ///
     /// # Errors
     /// [`RequestError`] if the drone's version has no such command or a value is no number.
@@ -80,7 +80,7 @@ impl Client {
         Ok(id)
     }
 
-    /// Reads bytes of a memory; answered by [`Event::Reply`].
+    /// Reads bytes of a memory; answered by [`crate::Event::Reply`].
     ///
     /// # Errors
     /// [`RequestError`] if not connected or if the drone has no such memory.
@@ -99,7 +99,7 @@ impl Client {
     }
 
     /// Writes bytes of a memory and, if a command is given, sends that when they are written; answered by one
-    /// [`Event::Reply`]. A trajectory is uploaded by writing it and then defining it.
+    /// [`crate::Event::Reply`]. A trajectory is uploaded by writing it and then defining it.
     ///
     /// # Errors
     /// [`RequestError`] if not connected or if the drone has no such memory.
