@@ -1,4 +1,5 @@
-//! Compiles the small C file that talks to rcl, and makes executables find the ROS libraries they were linked with.
+//! Compiles the small C file that talks to rcl, makes executables find the ROS libraries they were linked with, and
+//! lists the message types for the interoperability test.
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ fn main() {
         );
     }
     compile(&prefixes);
+    list_interop_types(&prefixes);
     for prefix in &prefixes {
         println!(
             "cargo:rustc-link-arg-bins=-Wl,-rpath,{}",
@@ -55,4 +57,54 @@ fn package_folders(include: &Path) -> Vec<PathBuf> {
     std::iter::once(include.to_owned())
         .chain(children.filter(|path| path.is_dir()))
         .collect()
+}
+
+/// Writes a function that echoes each message of this package, and of test_msgs where that has a Rust folder; says so
+/// with `cfg(has_test_msgs)`.
+fn list_interop_types(prefixes: &[PathBuf]) {
+    println!("cargo:rustc-check-cfg=cfg(has_test_msgs)");
+    println!("cargo:rerun-if-changed=msg");
+    let share = |prefix: &PathBuf| prefix.join("share/test_msgs");
+    let mut types = type_names(Path::new("msg"), "msg", "crazyflie_openlink");
+    if prefixes
+        .iter()
+        .any(|prefix| share(prefix).join("rust/Cargo.toml").is_file())
+    {
+        println!("cargo:rustc-cfg=has_test_msgs");
+        let folder = prefixes
+            .iter()
+            .map(|prefix| share(prefix).join("msg"))
+            .find(|path| path.is_dir());
+        types.extend(
+            folder
+                .into_iter()
+                .flat_map(|path| type_names(&path, "idl", "test_msgs")),
+        );
+    }
+    let lines: String = types
+        .iter()
+        .map(|name| format!("    lanes.echo::<ros_env::{name}>()?;\n"))
+        .collect();
+    let text = format!(
+        "fn echo_all(lanes: &mut Lanes) -> Result<(), rclrs::RclrsError> {{\n{lines}    Ok(())\n}}\n"
+    );
+    let folder = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    if let Err(error) = std::fs::write(folder.join("interop_types.rs"), text) {
+        println!("cargo:error=cannot write the list of message types: {error}");
+    }
+}
+
+/// `package::msg::Type` for every file of a folder with this extension.
+fn type_names(folder: &Path, extension: &str, package: &str) -> Vec<String> {
+    let files = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let mut names: Vec<String> = files
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .filter_map(|path| Some(format!("{package}::msg::{}", path.file_stem()?.to_str()?)))
+        .collect();
+    names.sort();
+    names
 }

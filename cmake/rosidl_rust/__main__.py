@@ -112,6 +112,19 @@ def generate(package: str, share: Path, output: Path) -> None:
     stamp.write_text(wanted, encoding="utf-8")
 
 
+def attempt(package: str, share: Path, output: Path) -> str | None:
+    """Generates one package; returns what went wrong in one line."""
+    try:
+        from rust_types import UnsupportedType
+    except ModuleNotFoundError as error:
+        return f"{error}: install rosidl_parser and lark for {sys.executable}"
+    try:
+        generate(package, share, output)
+    except UnsupportedType as error:
+        return f"package {package}: {error}"
+    return None
+
+
 def main() -> int:
     """Generates every package named."""
     parser = argparse.ArgumentParser(prog="rosidl_rust", description=__doc__.split("\n")[0])
@@ -123,10 +136,9 @@ def main() -> int:
         if match is None or not Path(match[2]).is_dir():
             print(f"--package {entry}: expected NAME=SHARE_DIR with an existing folder", file=sys.stderr)
             return 2
-        try:
-            generate(match[1], Path(match[2]), args.output)
-        except ModuleNotFoundError as error:
-            print(f"rosidl_rust: {error}: install rosidl_parser and lark for {sys.executable}", file=sys.stderr)
+        said = attempt(match[1], Path(match[2]), args.output)
+        if said:
+            print(f"rosidl_rust: {said}", file=sys.stderr)
             return 1
     return 0
 
