@@ -17,11 +17,10 @@ use realtime::control_box::rules::{OnMiss, Rules};
 use realtime::control_box::run::{
     BoxPlan, BoxRun, Live, ResponderPlan, ResponderRun, run_both, run_box, run_responder,
 };
-use realtime::periodic::cell::danger;
 use realtime::periodic::load::{Load, LoadProfile};
 use realtime::periodic::spin::RtLimit;
 use realtime::periodic::surroundings::{Host, Moment, cpus_online};
-use realtime::thread::facts::Permissions;
+use realtime::periodic::verdict::danger;
 use realtime::thread::policy::parse_duration;
 use realtime::thread::process::{DEFAULT_PREFAULT, WakeLatency, lock_memory};
 use realtime::{CpuList, Policy, ThreadPolicy};
@@ -250,10 +249,7 @@ fn only_responder(args: &Args, peer: SocketAddr, stop: &AtomicBool) -> anyhow::R
     let socket = call_box(peer).with_context(|| format!("--responder {peer}"))?;
     let responder = Responder::new(HoldStill, disturbance(args));
     let run = run_responder(&socket, &responder_plan(args), responder, stop)?;
-    run.applied
-        .refusals
-        .iter()
-        .for_each(out::line);
+    run.applied.refusals.iter().for_each(out::line);
     out::line(format_args!(
         "{} states answered, {} datagrams were no states",
         run.answered, run.refused
@@ -274,7 +270,13 @@ fn check_dangers(args: &Args) -> anyhow::Result<()> {
         .into_iter()
         .filter_map(|(policy, cpus)| danger(policy, cpus_online(), cpus));
     let spin = (args.mode == Waiting::Spin)
-        .then(|| spin_risk(args.responder_policy, limit(), cpus_online()))
+        .then(|| {
+            spin_risk(
+                args.responder_policy,
+                RtLimit::of_this_machine(),
+                cpus_online(),
+            )
+        })
         .flatten();
     let refused = dangers
         .chain(
@@ -290,14 +292,6 @@ fn check_dangers(args: &Args) -> anyhow::Result<()> {
         tracing::warn!("spin: {risk}");
     }
     Ok(())
-}
-
-fn limit() -> RtLimit {
-    let may = Permissions::read();
-    RtLimit {
-        runtime_us: may.rt_runtime_us.unwrap_or(-1),
-        period_us: may.rt_period_us.unwrap_or(1_000_000),
-    }
 }
 
 fn refuse_compromise(threads: &[ThreadPolicy]) -> anyhow::Result<()> {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use realtime::mono::SystemClock;
-use realtime::periodic::cell::{Cell, CellResult, Plan, danger, expected_time};
+use realtime::periodic::cell::{Cell, CellResult, Plan, expected_time};
 use realtime::periodic::export;
 use realtime::periodic::job::Io;
 use realtime::periodic::load::LoadProfile;
@@ -21,7 +21,7 @@ use realtime::periodic::report::{Document, Method};
 use realtime::periodic::runner::Timing;
 use realtime::periodic::spin::{HoleFinder, RtLimit, spin};
 use realtime::periodic::surroundings::{Host, cpus_online};
-use realtime::thread::facts::Permissions;
+use realtime::periodic::verdict::danger;
 use realtime::thread::policy::parse_duration;
 use realtime::thread::process::{DEFAULT_PREFAULT, WakeLatency, lock_memory};
 use realtime::{CpuList, Policy, ThreadPolicy};
@@ -345,11 +345,7 @@ fn run_spin(args: &Args, cells: &[Cell], stop: &Arc<AtomicBool>) -> anyhow::Resu
 }
 
 fn spin_line(cell: &Cell, finder: &HoleFinder) -> String {
-    let may = Permissions::read();
-    let limit = RtLimit {
-        runtime_us: may.rt_runtime_us.unwrap_or(-1),
-        period_us: may.rt_period_us.unwrap_or(1_000_000),
-    };
+    let limit = RtLimit::of_this_machine();
     let longest = finder
         .holes
         .iter()

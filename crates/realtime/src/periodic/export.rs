@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use super::cell::{CellResult, Figures};
@@ -11,7 +12,7 @@ use super::record::BUCKET_NS;
 use super::report::{Document, number, verdict_word};
 
 const SIZE: (u32, u32) = (900, 420);
-const COLOURS: [RGBColor; 8] = [
+const COLOURS: [RGBColor; 12] = [
     RGBColor(0x1f, 0x77, 0xb4),
     RGBColor(0xd6, 0x27, 0x28),
     RGBColor(0x2c, 0xa0, 0x2c),
@@ -20,7 +21,15 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(0x8c, 0x56, 0x4b),
     RGBColor(0xe3, 0x77, 0xc2),
     RGBColor(0x17, 0xbe, 0xcf),
+    RGBColor(0x10, 0x20, 0x60),
+    RGBColor(0x80, 0x80, 0x00),
+    RGBColor(0x00, 0x60, 0x50),
+    RGBColor(0x70, 0x70, 0x70),
 ];
+/// Bins of the drawn histogram in each factor of ten.
+const BINS_PER_DECADE: f64 = 16.0;
+/// Where an empty bin is drawn on a logarithmic axis of counts.
+const EMPTY_BIN: f64 = 0.5;
 
 /// A chart that could not be drawn.
 #[derive(Debug, thiserror::Error)]
@@ -99,35 +108,64 @@ fn name(cell: &CellResult) -> String {
 /// # Errors
 /// When the charting library refuses the data.
 pub fn ecdf_svg(title: &str, series: &[Series]) -> Result<String, ChartError> {
-    chart(title, "share of cycles at or below", series, 1.0)
+    let place = SeriesLabelPosition::LowerRight;
+    chart(
+        title,
+        "share of cycles at or below",
+        series,
+        0.0..1.0,
+        place,
+    )
 }
 
-/// Histograms on a logarithmic time axis, as an SVG text.
+/// Histograms with both axes logarithmic, as an SVG text.
 ///
 /// # Errors
 /// When the charting library refuses the data.
 pub fn histogram_svg(title: &str, series: &[Series]) -> Result<String, ChartError> {
-    let top = series
+    let counts = series
         .iter()
         .flat_map(|(_, points)| points)
-        .map(|(_, count)| *count)
-        .fold(1.0, f64::max);
-    chart(title, "cycles", series, top * 1.05)
+        .map(|(_, count)| *count);
+    let top = counts.fold(10.0, f64::max) * 1.5;
+    let place = SeriesLabelPosition::UpperRight;
+    chart(
+        title,
+        "cycles in each bin",
+        series,
+        (EMPTY_BIN..top).log_scale(),
+        place,
+    )
 }
 
-fn chart(title: &str, y_label: &str, series: &[Series], top: f64) -> Result<String, ChartError> {
-    let mut text = String::new();
-    draw(&mut text, title, y_label, series, top).map_err(|error| ChartError(error.to_string()))?;
-    Ok(text)
-}
-
-fn draw(
-    text: &mut String,
+fn chart<Y>(
     title: &str,
     y_label: &str,
     series: &[Series],
-    top: f64,
-) -> Result<(), Box<dyn std::error::Error>> {
+    y: Y,
+    legend: SeriesLabelPosition,
+) -> Result<String, ChartError>
+where
+    Y: AsRangedCoord<Value = f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
+{
+    let mut text = String::new();
+    draw(&mut text, (title, y_label), series, y, legend)
+        .map_err(|error| ChartError(error.to_string()))?;
+    Ok(text)
+}
+
+fn draw<Y>(
+    text: &mut String,
+    (title, y_label): (&str, &str),
+    series: &[Series],
+    y: Y,
+    legend: SeriesLabelPosition,
+) -> Result<(), Box<dyn std::error::Error>>
+where
+    Y: AsRangedCoord<Value = f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
+{
     let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
@@ -135,7 +173,7 @@ fn draw(
         .margin(10)
         .x_label_area_size(40)
         .y_label_area_size(60)
-        .build_cartesian_2d(time_axis(series).log_scale(), 0.0..top)?;
+        .build_cartesian_2d(time_axis(series).log_scale(), y)?;
     chart
         .configure_mesh()
         .x_desc("microseconds")
@@ -155,7 +193,7 @@ fn draw(
     if !series.is_empty() {
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::LowerRight)
+            .position(legend)
             .background_style(WHITE.mix(0.8))
             .draw()?;
     }
@@ -184,20 +222,32 @@ pub fn ecdf_series(document: &Document) -> Vec<Series> {
         .collect()
 }
 
-/// The wake-up histograms of all measured rows, by the middle of each microsecond.
+/// The wake-up histograms of all measured rows as steps over bins of equal width on a logarithmic axis.
 #[must_use]
 pub fn histogram_series(document: &Document) -> Vec<Series> {
-    let middle = BUCKET_NS as f64 / 2e3;
-    let points = |figures: &Figures| {
-        figures
-            .histogram
-            .iter()
-            .map(|(us, count)| (*us as f64 + middle, *count as f64))
-            .collect()
-    };
     measured(document)
         .into_iter()
-        .map(|(cell, figures)| (name(cell), points(figures)))
+        .map(|(cell, figures)| (name(cell), steps(&figures.histogram)))
+        .collect()
+}
+
+fn steps(histogram: &[(u64, u64)]) -> Vec<(f64, f64)> {
+    let bin =
+        |us: u64| ((us as f64 + BUCKET_NS as f64 / 2e3).log10() * BINS_PER_DECADE).floor() as i32;
+    let edge = |bin: i32| 10f64.powf(f64::from(bin) / BINS_PER_DECADE);
+    let (Some(first), Some(last)) = (histogram.first(), histogram.last()) else {
+        return Vec::new();
+    };
+    let count = |wanted: i32| {
+        histogram
+            .iter()
+            .filter(|(us, _)| bin(*us) == wanted)
+            .map(|(_, count)| *count)
+            .sum::<u64>()
+    };
+    let drawn = |bin: i32| (count(bin) as f64).max(EMPTY_BIN);
+    (bin(first.0)..=bin(last.0))
+        .flat_map(|bin| [(edge(bin), drawn(bin)), (edge(bin + 1), drawn(bin))])
         .collect()
 }
 
@@ -272,4 +322,36 @@ pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn histogram_steps_keep_every_count_and_show_gaps() {
+        let steps = steps(&[(9, 3), (10, 4), (1000, 2)]);
+        let distinct: Vec<f64> = steps.chunks(2).map(|pair| pair[0].1).collect();
+        assert_eq!(
+            distinct
+                .iter()
+                .filter(|count| **count > EMPTY_BIN)
+                .sum::<f64>(),
+            9.0
+        );
+        assert!(distinct.iter().filter(|count| **count == EMPTY_BIN).count() > 20);
+        assert!(super::steps(&[]).is_empty());
+    }
+
+    /// The chart of a fixed series, byte for byte.
+    #[test]
+    fn the_chart_of_a_fixed_series_is_the_recorded_one() {
+        let series = vec![(
+            "fifo:80, load none".to_owned(),
+            vec![(5.0, 0.1), (10.0, 0.9), (200.0, 1.0)],
+        )];
+        let golden = include_str!("../../tests/golden/ecdf.svg");
+        assert_eq!(ecdf_svg("wake-up latency", &series).unwrap(), golden);
+        assert!(ecdf_svg("nothing", &[]).unwrap().contains("</svg>"));
+    }
 }

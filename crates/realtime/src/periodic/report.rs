@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::{CellResult, Plan, Verdict};
+use super::cell::{CellResult, Plan};
 use super::load::LoadProfile;
+use super::published::{Published, beside, published, rows as published_rows};
 use super::surroundings::Host;
+use super::verdict::Verdict;
 use crate::thread::process::Memory;
 use crate::thread::refusal::Refusal;
 
@@ -67,17 +69,6 @@ impl Method {
             wake_latency_refusal,
         }
     }
-}
-
-/// A figure somebody else published for the same experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Published {
-    /// What was measured.
-    pub what: String,
-    /// The figure.
-    pub value: String,
-    /// Under which conditions.
-    pub condition: String,
 }
 
 /// A whole matrix.
@@ -152,6 +143,11 @@ impl Document {
         {
             let _infallible = write!(text, "\n{line}");
         }
+        let _infallible = write!(
+            text,
+            "\n\nworst wake-up beside the published one:\n{}",
+            aligned(&beside(&self.cells))
+        );
         let _infallible = write!(
             text,
             "\n\npublished for a Raspberry Pi 5 (2.4 GHz fixed, core 2, 250 Hz, stress-ng):\n"
@@ -366,58 +362,4 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
         cells.join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
-fn published_rows(published: &[Published]) -> Vec<Vec<String>> {
-    published
-        .iter()
-        .map(|figure| {
-            vec![
-                format!("  {}", figure.what),
-                figure.value.clone(),
-                figure.condition.clone(),
-            ]
-        })
-        .collect()
-}
-
-/// Figures of "Scheduling Analysis of UAV Flight Control Workloads using Raspberry Pi 5 Using PREEMPT_RT Linux"
-/// (4 policies × 4 loads on each of two kernels, no I/O in the loop).
-fn published() -> Vec<Published> {
-    let rows = [
-        ("worst wake-up", "9424 us", "standard kernel, heavy stress"),
-        ("worst wake-up", "1848 us", "standard kernel, SCHED_FIFO"),
-        (
-            "worst wake-up",
-            "224 us",
-            "PREEMPT_RT, SCHED_FIFO; all real-time policies below 225 us",
-        ),
-        (
-            "reduction",
-            "almost 88 %",
-            "1 - 224/1848, so FIFO against FIFO; against 9424 us it is 97.6 %",
-        ),
-        ("share of the period", "5.6 %", "224 us of 4000 us"),
-        (
-            "activation",
-            "> 100 us / 7 us",
-            "standard kernel through softirq / PREEMPT_RT direct",
-        ),
-        (
-            "execution time",
-            "3.8 us to 51 us",
-            "idle to stressed, shared cache and memory",
-        ),
-        (
-            "microcontroller",
-            "10-20 us",
-            "STM32F7 with FreeRTOS, jitter",
-        ),
-    ];
-    rows.map(|(what, value, condition)| Published {
-        what: what.to_owned(),
-        value: value.to_owned(),
-        condition: condition.to_owned(),
-    })
-    .to_vec()
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::mono::{Clock, Mono, ns};
+use crate::thread::facts::Permissions;
 
 const KEPT: usize = 4096;
 
@@ -76,6 +77,16 @@ pub struct RtLimit {
 }
 
 impl RtLimit {
+    /// The limit in force; none when the kernel does not tell.
+    #[must_use]
+    pub fn of_this_machine() -> Self {
+        let may = Permissions::read();
+        Self {
+            runtime_us: may.rt_runtime_us.unwrap_or(-1),
+            period_us: may.rt_period_us.unwrap_or(1_000_000),
+        }
+    }
+
     /// How long a real-time thread that never sleeps is kept away each period; `None` when it is not.
     #[must_use]
     pub fn hole(&self) -> Option<Duration> {

@@ -7,13 +7,14 @@ use realtime::control_box::network::{Cable, LinkKind, NetworkError};
 use realtime::control_box::responder::{Disturbance, HoldStill, Responder, Waiting};
 use realtime::control_box::rules::Rules;
 use realtime::control_box::run::{BoxPlan, Live, ResponderPlan, run_both};
-use realtime::periodic::cell::{Cell, Plan, Verdict};
+use realtime::periodic::cell::{Cell, Plan};
 use realtime::periodic::export::{cyclictest_histogram, page};
 use realtime::periodic::job::Io;
 use realtime::periodic::load::LoadProfile;
 use realtime::periodic::report::{Document, Method};
 use realtime::periodic::runner::Timing;
 use realtime::periodic::surroundings::Host;
+use realtime::periodic::verdict::Verdict;
 use realtime::{Policy, ThreadPolicy};
 
 fn plan(io: Io) -> Plan {
