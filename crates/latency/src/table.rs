@@ -1,12 +1,14 @@
 //! The rows of a results file as a table for the terminal.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::histogram::Summary;
 use crate::results::{Row, size};
 
 /// What stands where there is no figure.
 const ABSENT: &str = "–";
+/// One line below the head, no more.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new(' ', '─', '─', ' '));
 /// Columns before the figures hold words and are flushed left.
 const WORDS: usize = 3;
 
@@ -18,7 +20,7 @@ pub fn render(rows: &[Row], width: Option<u16>) -> String {
         return "no rows".to_owned();
     }
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(STYLE);
     match width {
         Some(width) => table
             .set_content_arrangement(ContentArrangement::Dynamic)
@@ -59,7 +61,8 @@ fn cells(row: &Row) -> Vec<Cell> {
     let Summary {
         p50, p90, p99, max, ..
     } = row.rtt_us;
-    let payload = format!("{:?} {}", identity.payload, size(row.bytes)).to_lowercase();
+    let kind = format!("{:?}", identity.payload).to_lowercase();
+    let payload = format!("{kind} {}", size(row.bytes));
     let words = [
         identity.link.clone(),
         format!("{}{partial}", identity.path),

@@ -93,10 +93,13 @@ fn fields(row: &Row) -> Vec<Field> {
     } = row.rtt_us;
     vec![
         word("where", "link, path, domains and middleware", where_of(row)),
-        word("payload", "kind of payload", payload(row)),
         Field {
             sort: Some(row.bytes as f64),
-            ..word("size", "payload size", size(row.bytes))
+            ..word(
+                "payload",
+                "kind and size of the payload",
+                format!("{} {}", payload(row), size(row.bytes)),
+            )
         },
         Field {
             sort: Some(row.rate_hz.unwrap_or(0.0)),
@@ -133,6 +136,7 @@ pub(super) fn table(rows: &[Row]) -> Markup {
     let Some(first) = rows.first() else {
         return html! { p.empty { "No rows: nothing was measured." } };
     };
+    let noted = rows.iter().any(|row| !notes(row).is_empty());
     html! {
         div.scroll {
             table #rows {
@@ -140,15 +144,15 @@ pub(super) fn table(rows: &[Row]) -> Markup {
                     @for field in fields(first) {
                         th scope="col" title=(field.hint) { button type="button" { (field.head) } }
                     }
-                    th scope="col" { "notes" }
+                    @if noted { th scope="col" { "notes" } }
                 } }
-                tbody { @for row in rows { (table_row(row)) } }
+                tbody { @for row in rows { (table_row(row, noted)) } }
             }
         }
     }
 }
 
-fn table_row(row: &Row) -> Markup {
+fn table_row(row: &Row, noted: bool) -> Markup {
     html! {
         tr {
             @for field in fields(row) {
@@ -160,7 +164,7 @@ fn table_row(row: &Row) -> Markup {
                     }
                 }
             }
-            td data-head="notes" { @for note in notes(row) { span.note { (note) } " " } }
+            @if noted { td data-head="notes" { @for note in notes(row) { span.note { (note) } " " } } }
         }
     }
 }

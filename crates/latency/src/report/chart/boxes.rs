@@ -8,7 +8,7 @@ use super::{
 };
 
 /// Height of one box with its name above it.
-const BAND: i32 = 44;
+const BAND: i32 = 50;
 /// From the top of a band to the middle of its box.
 const MIDDLE: i32 = 30;
 /// Half the height of a box.
