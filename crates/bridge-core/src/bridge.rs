@@ -183,6 +183,9 @@ impl Bridge {
         if received.packet.is_null() {
             return self.down.skip_null();
         }
+        if let Some(drone_side) = &mut self.drone_side {
+            drone_side.handle_downlink(&received.packet);
+        }
         drone_side::queue(received, &mut self.down);
     }
 

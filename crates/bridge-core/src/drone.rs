@@ -257,6 +257,9 @@ impl Drone {
         if received.packet.is_null() {
             return;
         }
+        if let Some(drone_side) = &mut self.drone_side {
+            drone_side.handle_downlink(&received.packet);
+        }
         if self.raw {
             self.report(DroneEvent::Raw(received.packet));
         }

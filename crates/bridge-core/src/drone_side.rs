@@ -116,7 +116,8 @@ enum HighLevel {
 #[derive(Debug)]
 pub struct DroneSide {
     safety: Safety,
-    /// Packets that the drone will never see must not count as its setpoints.
+    /// What could crash the drone is refused here already: it must neither replace a good setpoint that waits
+    /// nor count as one.
     gate: Gate,
     unlocked: bool,
     stream: Stream,
@@ -162,10 +163,20 @@ impl DroneSide {
         }
     }
 
-    /// A client's packet: queued behind what has to go before it.
+    /// A packet from the drone: it may say which memories there are.
+    pub fn handle_downlink(&mut self, packet: &Packet) {
+        self.gate.observe(packet);
+    }
+
+    /// A client's packet: queued behind what has to go before it, or refused.
     pub fn handle_uplink(&mut self, now: Instant, received: &Received, out: &mut Outbox) {
-        self.prepare(now, &received.packet, out);
-        queue(received, out);
+        match self.gate.admit(&received.packet) {
+            Ok(_) => {
+                self.prepare(now, &received.packet, out);
+                queue(received, out);
+            }
+            Err(reject) => out.refuse(reject.reason()),
+        }
     }
 
     /// Acts on what is due.
@@ -218,7 +229,7 @@ impl DroneSide {
     }
 
     fn prepare(&mut self, now: Instant, packet: &Packet, out: &mut Outbox) {
-        match self.kind(packet) {
+        match kind::kind(packet) {
             Kind::Live => {
                 self.unlock(packet, out);
                 self.stream = Stream::Live(now);
@@ -241,13 +252,6 @@ impl DroneSide {
             }
             Kind::NewClient if self.stream == Stream::Idle => self.unlocked = false,
             Kind::NewClient | Kind::Other => {}
-        }
-    }
-
-    fn kind(&self, packet: &Packet) -> Kind {
-        match self.gate.admit(packet) {
-            Ok(_) => kind::kind(packet),
-            Err(_) => Kind::Other,
         }
     }
 

@@ -127,6 +127,12 @@ impl Outbox {
         self.offer_urgent(packet, expires);
     }
 
+    /// Counts a packet that breaks this rule of the gate, which goes no further.
+    pub fn refuse(&mut self, rule: &'static str) {
+        self.counters.refused += 1;
+        *self.unsafe_by_rule.entry(rule).or_default() += 1;
+    }
+
     /// Counts a null packet, which goes no further.
     pub fn skip_null(&mut self) {
         self.counters.null += 1;
@@ -213,10 +219,7 @@ impl Outbox {
             }
             SendOutcome::Refused(Refusal::NotConnected) => self.counters.not_connected += 1,
             SendOutcome::Refused(Refusal::Expired) => self.counters.expired += 1,
-            SendOutcome::Refused(Refusal::Unsafe(rule)) => {
-                self.counters.refused += 1;
-                *self.unsafe_by_rule.entry(rule).or_default() += 1;
-            }
+            SendOutcome::Refused(Refusal::Unsafe(rule)) => self.refuse(rule),
         }
         true
     }

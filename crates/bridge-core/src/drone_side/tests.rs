@@ -272,9 +272,29 @@ fn ending_the_bridge_applies_the_policy_at_once() {
 }
 
 #[test]
-fn a_packet_that_the_gate_refuses_is_no_setpoint() {
+fn a_packet_that_the_gate_refuses_is_no_setpoint_and_replaces_none() {
     let mut rig = Rig::with(LinkLoss::Land);
-    rig.client("7c0a00");
-    rig.client("3c00");
-    assert_eq!(rig.rules.poll_timeout(), None);
+    for hex in ["7c0a00", "3c00", "7d00", "4c0263"] {
+        assert_eq!(rig.client(hex), Vec::<String>::new());
+    }
+    assert_eq!(
+        (rig.rules.poll_timeout(), rig.out.counters().refused),
+        (None, 4)
+    );
+    rig.link.slow = true;
+    for hex in ["5c03", HOVER, "7c", "7c0a00"] {
+        rig.client(hex);
+    }
+    rig.link.write_one();
+    rig.out.flush(rig.now, &mut rig.link);
+    rig.link.write_one();
+    assert_eq!(rig.link.take_written(), ["5c03", HOVER]);
+}
+
+#[test]
+fn memories_pass_once_the_drone_has_named_them() {
+    let mut rig = Rig::with(LinkLoss::Land);
+    assert_eq!(rig.client("4c0201"), Vec::<String>::new());
+    rig.rules.handle_downlink(&crate::test::packet("400102"));
+    assert_eq!(rig.client("4c0201"), ["4c0201"]);
 }
