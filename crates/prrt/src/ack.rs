@@ -33,6 +33,8 @@ pub(crate) struct AckState {
     largest: Option<PacketNumber>,
     largest_at: Option<Instant>,
     seen: [u64; WORDS],
+    /// The largest number that has been acknowledged.
+    told: Option<PacketNumber>,
     pending: u32,
     due: Option<Instant>,
     /// Arrival that could still be answered by data within the hold time.
@@ -47,6 +49,7 @@ impl AckState {
             largest: None,
             largest_at: None,
             seen: [0; WORDS],
+            told: None,
             pending: 0,
             due: None,
             probe: None,
@@ -171,14 +174,17 @@ impl AckState {
         let ack = self.build(now)?;
         self.pending = 0;
         self.due = None;
+        self.told = self.largest;
         Some(ack)
     }
 
     fn build(&self, now: Instant) -> Option<Ack> {
         let largest = self.largest?;
         let held = now.saturating_duration_since(self.largest_at?);
-        let bytes = if self.pending > 24 { ACK_HISTORY } else { 8 };
-        let known = largest.0.min(bytes as u64 * 8).div_ceil(8) as usize;
+        // Twice what is new since the last one, so that the loss of one acknowledgement loses no news.
+        let news = largest.0 - self.told.map_or(0, |told| told.0);
+        let bits = (news * 2).max(64).min(largest.0);
+        let known = (bits.div_ceil(8) as usize).min(ACK_HISTORY);
         let history: ArrayVec<u8, ACK_HISTORY> =
             (0..known).map(|byte| self.history_byte(byte)).collect();
         Some(Ack {

@@ -9,6 +9,8 @@ use crate::window::WindowedMax;
 /// What is assumed before the first sample.
 const INITIAL: Duration = Duration::from_millis(20);
 const MIN_WINDOW: Duration = Duration::from_secs(10);
+/// Without a sample for this long, an acknowledgement asks for one.
+const STALE: Duration = Duration::from_secs(1);
 /// Least allowance for variation in the time-out (facts of the repair planner: `srtt + max(4 * rttvar, 1 ms)`).
 const MIN_VARIATION: Duration = Duration::from_millis(1);
 
@@ -19,6 +21,7 @@ pub(crate) struct Rtt {
     variation: Duration,
     min: WindowedMax<Reverse<Duration>>,
     hold: Duration,
+    sampled: Option<Instant>,
 }
 
 impl Rtt {
@@ -28,12 +31,14 @@ impl Rtt {
             variation: Duration::ZERO,
             min: WindowedMax::new(MIN_WINDOW),
             hold: Duration::ZERO,
+            sampled: None,
         }
     }
 
     /// Takes a sample: time from departure to acknowledgement, and how long the peer says it held the latter.
     pub(crate) fn sample(&mut self, now: Instant, elapsed: Duration, hold: Duration) {
         let rtt = elapsed.saturating_sub(hold);
+        self.sampled = Some(now);
         self.hold = hold.max(self.hold.mul_f64(63.0 / 64.0));
         self.min.observe(now, Reverse(rtt));
         let Some(smoothed) = self.smoothed else {
@@ -59,6 +64,12 @@ impl Rtt {
     /// Smallest of the last 10 s, if there was a sample.
     pub(crate) fn min(&self) -> Option<Duration> {
         self.min.get().map(|Reverse(rtt)| rtt)
+    }
+
+    /// Whether the last sample is so old that an end which only acknowledges should ask for one.
+    pub(crate) fn is_stale(&self, now: Instant) -> bool {
+        self.sampled
+            .is_none_or(|at| now.saturating_duration_since(at) >= STALE)
     }
 
     /// Smoothed round-trip time, or a guess.
@@ -88,6 +99,11 @@ impl Rtt {
     /// Best guess of the smallest one-way delay: half the smallest round trip.
     pub(crate) fn one_way_min(&self) -> Duration {
         self.min().unwrap_or_default() / 2
+    }
+
+    /// Best guess of the one-way delay now: queues are taken to stand in our direction.
+    pub(crate) fn one_way_now(&self) -> Duration {
+        self.one_way_min() + self.queueing()
     }
 
     /// How far the round trip is above its minimum: queues on the way.

@@ -28,6 +28,10 @@ use streams::{LatestTx, OrderedTx};
 
 /// Messages that died before they left, remembered for whoever waits for their departure.
 const MAX_DROPPED: usize = 32;
+/// Allowance for the rest of the way of a message that has waited.
+const MARGIN: Duration = Duration::from_millis(1);
+/// A message that leaves within this time is sent in any case.
+const PATIENCE: Duration = Duration::from_millis(2);
 /// Small messages remembered for riding along.
 const RECENT: usize = 8;
 
@@ -303,6 +307,43 @@ impl Sender {
             &mut self.stats.expired_unconfirmed
         }) += 1;
         self.give_up(now, key);
+    }
+
+    /// Gives up on messages that have waited and could now only arrive too late, so that a path that carries too little
+    /// carries what is still of use.
+    pub(crate) fn drop_doomed(&mut self, now: Instant, one_way: Duration) {
+        while let Some(key) = self.doomed(now, one_way) {
+            self.expire(now, key);
+            self.tidy();
+        }
+    }
+
+    fn doomed(&self, now: Instant, one_way: Duration) -> Option<Key> {
+        let waits =
+            |message: &Outgoing| message.state == State::Queued && now > message.birth + PATIENCE;
+        let late = |message: &Outgoing| {
+            message
+                .expires
+                .is_some_and(|at| at <= now + one_way + MARGIN)
+        };
+        let heads = self
+            .ordered
+            .iter()
+            .filter_map(|tx| tx.queue.front())
+            .map(|&(_, key)| key);
+        let mut heads = heads.chain(self.latest.iter().filter_map(|tx| tx.current));
+        heads.find(|&key| {
+            self.messages
+                .get(key)
+                .is_some_and(|message| waits(message) && late(message))
+        })
+    }
+
+    fn tidy(&mut self) {
+        let messages = &self.messages;
+        for tx in &mut self.ordered {
+            tx.tidy(|key| messages.get(key).is_some_and(Outgoing::alive));
+        }
     }
 
     fn make_due(&mut self, key: Key) {

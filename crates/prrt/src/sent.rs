@@ -40,6 +40,8 @@ pub(crate) struct Sent {
     pub(crate) eliciting: bool,
     pub(crate) snapshot: Snapshot,
     acked: bool,
+    /// The peer knows of later ones but not of this one.
+    absent: bool,
     in_flight: bool,
 }
 
@@ -58,6 +60,7 @@ impl Sent {
             eliciting,
             snapshot,
             acked: false,
+            absent: false,
             in_flight: eliciting,
         }
     }
@@ -135,15 +138,27 @@ impl SentLog {
         let left = self.mark(largest.0, &mut outcome, &mut acked);
         outcome.elapsed = left.map(|at| now.saturating_duration_since(at));
         for (index, byte) in ack.history.iter().enumerate() {
-            for bit in (0..8).filter(|bit| byte >> bit & 1 == 1) {
+            for bit in 0..8 {
                 let Some(number) = largest.0.checked_sub(index as u64 * 8 + bit + 1) else {
                     continue;
                 };
-                self.mark(number, &mut outcome, &mut acked);
+                if byte >> bit & 1 == 1 {
+                    self.mark(number, &mut outcome, &mut acked);
+                } else {
+                    self.mark_absent(number);
+                }
             }
         }
         self.largest_acked = self.largest_acked.max(Some(largest.0));
         Some(outcome)
+    }
+
+    /// The peer has not seen the datagram so far.
+    fn mark_absent(&mut self, number: u64) {
+        let index = number.checked_sub(self.first);
+        if let Some(sent) = index.and_then(|index| self.records.get_mut(index as usize)) {
+            sent.absent = true;
+        }
     }
 
     /// Returns the departure if this is the first news of the datagram.
@@ -203,9 +218,9 @@ impl SentLog {
             .map(|sent| sent.at + timeout)
     }
 
-    /// Passes the final verdict (departure, lost) over datagrams in order. An unacknowledged one is lost when it is older
-    /// than `horizon` and later ones have been acknowledged, or when nothing was for [`SILENCE`]; one that the peer need
-    /// not acknowledge gets no verdict in a silence.
+    /// Passes the final verdict (departure, lost) over datagrams in order. One is lost if the peer has told that it is
+    /// absent and it is older than `horizon`, or if the peer should have spoken of it and has not for [`SILENCE`]. What
+    /// the peer need not speak of gets no verdict then.
     pub(crate) fn judge(
         &mut self,
         now: Instant,
@@ -214,13 +229,11 @@ impl SentLog {
     ) {
         while let Some(sent) = self.records.front() {
             let age = now.saturating_duration_since(sent.at);
-            let passed = self
-                .largest_acked
-                .is_some_and(|largest| largest > self.first);
-            if !sent.acked && (age < horizon || (!passed && age < SILENCE)) {
+            let told = sent.acked || (sent.absent && age >= horizon);
+            if !told && age < SILENCE.max(horizon) {
                 return;
             }
-            if sent.acked || passed || sent.eliciting {
+            if told || sent.eliciting {
                 verdict(sent.at, !sent.acked);
             }
             self.pop();

@@ -56,9 +56,7 @@ impl OrderedRx {
         {
             self.floor = floor;
         }
-        while self.front_is_gone() {
-            self.miss(books);
-        }
+        self.settle(books);
     }
 
     /// Whether the next number is missing and will never come.

@@ -79,6 +79,9 @@ impl Session {
         if self.closing.is_some() {
             return Some(Work::Close);
         }
+        self.path.bandwidth.set_app_limited(true);
+        let way = self.path.rtt.one_way_now() + self.path.rtt.variation().unwrap_or_default() * 2;
+        self.sender.drop_doomed(now, way);
         if self.control_ready(now) {
             return Some(Work::Control);
         }
@@ -94,16 +97,18 @@ impl Session {
         self.ping.then_some(Work::Ping)
     }
 
-    /// Control traffic waits only while the path is visibly congested, and then for its slot.
-    fn control_ready(&mut self, now: Instant) -> bool {
-        if !self.sender.has_fresh(Lane::Control) {
-            return false;
-        }
+    /// Small messages wait only while the path is visibly congested, and then for their slot.
+    fn slot_ready(&mut self, now: Instant) -> bool {
         let free = !self.path.is_congested() || self.path.pacer.ready(now);
         if !free {
+            self.path.bandwidth.set_app_limited(false);
             self.block(self.path.pacer.next(now), "pacing");
         }
         free
+    }
+
+    fn control_ready(&mut self, now: Instant) -> bool {
+        self.sender.has_fresh(Lane::Control) && self.slot_ready(now)
     }
 
     fn repair_ready(&mut self, now: Instant) -> bool {
@@ -113,20 +118,24 @@ impl Session {
         if from > now {
             self.block(Some(from), "repair budget");
         }
-        from <= now
+        from <= now && self.slot_ready(now)
     }
 
     fn bulk_ready(&mut self, now: Instant) -> bool {
         let waiting = self.sender.has_bulk() || self.sender.has_fresh(Lane::Bulk);
-        let open = self.sent.in_flight() < self.path.window();
-        self.path.bandwidth.set_app_limited(!waiting);
-        if waiting && open && !self.path.pacer.ready(now) {
+        if !waiting {
+            return false;
+        }
+        self.path.bandwidth.set_app_limited(false);
+        if self.sent.in_flight() >= self.path.window() {
+            self.block(self.sent.next_check(self.path.rtt.timeout()), "full window");
+            return false;
+        }
+        let ready = self.path.pacer.ready(now);
+        if !ready {
             self.block(self.path.pacer.next(now), "pacing");
         }
-        if waiting && !open {
-            self.block(self.sent.next_check(self.path.rtt.timeout()), "full window");
-        }
-        waiting && open && self.path.pacer.ready(now)
+        ready
     }
 
     fn block(&mut self, until: Option<Instant>, why: &'static str) {
@@ -153,7 +162,8 @@ impl Session {
             Work::Bulk => self.write_bulk(moment, out, &mut contents),
             Work::Ack | Work::Ping => {}
         }
-        if self.ping && contents.parts.is_empty() {
+        let curious = self.ping || (contents.ack && self.path.rtt.is_stale(now));
+        if curious && contents.parts.is_empty() {
             contents.ping = emit_ping(out).is_some();
         }
         contents

@@ -122,7 +122,7 @@ fn an_idle_connection_stays_up_on_few_datagrams() {
     assert!(pair.is_up(CLIENT) && pair.is_up(SERVER));
     for end in [CLIENT, SERVER] {
         let sent = pair.nets[end].offered - before[end];
-        assert!((230..300).contains(&sent), "{sent} datagrams in a minute");
+        assert!((230..340).contains(&sent), "{sent} datagrams in a minute");
     }
 }
 

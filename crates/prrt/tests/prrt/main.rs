@@ -8,6 +8,7 @@ mod fuzz;
 mod grid;
 mod lifecycle;
 mod net;
+mod overload;
 mod pair;
 mod repair;
 mod reports;

@@ -139,6 +139,17 @@ fn asap_takes_what_is_there_and_latest_only_the_newest() {
 }
 
 #[test]
+fn useless_messages_make_room_without_a_reader() {
+    let mut stage = Stage::new();
+    for n in 0..100 {
+        let seq = stage.first.plus(n);
+        stage.rx.raise_floor(seq, &mut stage.books);
+        assert_eq!(stage.rx.wants(seq), Verdict::Wanted);
+        stage.rx.skip(seq);
+    }
+}
+
+#[test]
 fn a_reader_that_does_not_read_holds_the_sender_back() {
     let mut stage = Stage::new();
     for n in 0..8 {
