@@ -58,7 +58,9 @@ impl Reactor {
         self.gather(links);
         self.set.wait(timeout(links, until))?;
         let now = Instant::now();
-        self.sleeper.drain()?;
+        if self.set.is_ready(0) {
+            self.sleeper.drain()?;
+        }
         self.handle_ready(now, links);
         self.handle_due(now, links);
         Ok(now)

@@ -25,7 +25,7 @@ pub(super) fn run(uri: &Uri, plan: Plan) -> anyhow::Result<Measurement> {
         );
     }
     let mut run = Run::open(uri, plan)?;
-    run.to_the_end(uri)
+    run.measure(uri)
 }
 
 struct Run {
@@ -51,7 +51,7 @@ impl Run {
         })
     }
 
-    fn to_the_end(&mut self, uri: &Uri) -> anyhow::Result<Measurement> {
+    fn measure(&mut self, uri: &Uri) -> anyhow::Result<Measurement> {
         let mut progress = Progress::new(Instant::now());
         while !self.prober.is_over() && !self.raw.stop.requested() {
             let now = self.turn()?;
