@@ -34,6 +34,7 @@ pub(crate) struct Connecting {
     epoch: Epoch,
     handshake: Handshake,
     cookie: Cookie,
+    begun: Instant,
     next: Instant,
     pause: Duration,
     max_pause: Duration,
@@ -56,6 +57,7 @@ impl Connecting {
             epoch,
             handshake,
             cookie,
+            begun: now,
             next: now,
             pause,
             max_pause,
@@ -80,6 +82,11 @@ impl Connecting {
     /// When the next hello leaves.
     pub(crate) const fn next(&self) -> Instant {
         self.next
+    }
+
+    /// When the first hello was due.
+    pub(crate) const fn begun(&self) -> Instant {
+        self.begun
     }
 
     /// Clock of this end.

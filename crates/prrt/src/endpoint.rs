@@ -2,6 +2,7 @@
 //! ignores strangers. Pure: no socket, no clock. After every call that takes `&mut self`, drain
 //! [`Endpoint::poll_transmit`] until it returns `None`, then ask [`Endpoint::poll_timeout`] again.
 
+mod ending;
 mod handshake;
 mod peer;
 
@@ -33,8 +34,6 @@ use peer::{Peer, PeerState};
 /// Replies to strangers that may wait for the socket; more are dropped.
 const MAX_REPLIES: usize = 16;
 const REPLY_LEN: usize = 80;
-/// Ended connections kept for a reader that has not come yet.
-const MAX_ENDED: usize = 4;
 
 /// Names a peer for as long as the endpoint works on it; of a client, across reconnections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -390,78 +389,6 @@ impl Endpoint {
         self.settle(now);
     }
 
-    /// Removes or restarts connections that have ended.
-    fn settle(&mut self, now: Instant) {
-        while let Some((key, reason)) = self.ended() {
-            self.finish(now, key, reason);
-        }
-    }
-
-    fn ended(&self) -> Option<(Key, CloseReason)> {
-        let mut open = self.peers.iter().filter(|(_, peer)| !peer.ended);
-        open.find_map(|(key, peer)| Some((key, peer.session()?.closed()?)))
-    }
-
-    fn finish(&mut self, now: Instant, key: Key, reason: CloseReason) {
-        let Some(peer) = self.peers.get(key) else {
-            return;
-        };
-        let (announced, reconnecting) = (peer.announced, peer.client && self.config.reconnect);
-        if reconnecting {
-            self.restart(now, key);
-        } else {
-            self.retire(key);
-        }
-        if announced {
-            self.events.push_back(Event::Disconnected {
-                peer: PeerId(key),
-                reason,
-                reconnecting,
-            });
-        }
-    }
-
-    /// Keeps what has arrived for the reader and forgets the rest.
-    fn retire(&mut self, key: Key) {
-        let unread = self
-            .peers
-            .get(key)
-            .and_then(Peer::session)
-            .is_some_and(Session::has_unread);
-        let Some(peer) = self.peers.get_mut(key).filter(|_| unread) else {
-            return self.remove(key);
-        };
-        self.by_id.remove(&peer.local);
-        peer.announced = false;
-        peer.ended = true;
-        if self.peers.iter().filter(|(_, peer)| peer.ended).count() > MAX_ENDED {
-            self.remove_oldest_ended(key);
-        }
-    }
-
-    fn remove_oldest_ended(&mut self, except: Key) {
-        let ended = self
-            .peers
-            .iter()
-            .find(|(key, peer)| peer.ended && *key != except);
-        if let Some((key, _)) = ended {
-            self.remove(key);
-        }
-    }
-
-    fn restart(&mut self, now: Instant, key: Key) {
-        let (local, connecting) = self.start_connecting(now);
-        let Some(peer) = self.peers.get_mut(key) else {
-            return;
-        };
-        self.by_id.remove(&peer.local);
-        self.by_id.insert(local, key);
-        peer.local = local;
-        peer.remote = None;
-        peer.announced = false;
-        peer.state = PeerState::Connecting(Box::new(connecting));
-    }
-
     /// Writes the next datagram into `buffer`, which should hold `Config::max_datagram` bytes.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
         if let Some(transmit) = self.poll_reply(buffer) {
@@ -506,6 +433,24 @@ impl Endpoint {
         }
         self.turn = found.map_or(0, |(at, _)| at + 1);
         found.map(|(_, transmit)| transmit)
+    }
+
+    /// A peer towards which a Wi-Fi radio seems to sleep between beacons, at most once a minute each.
+    pub fn poll_suspicion(&mut self) -> Option<PeerId> {
+        self.peers.iter_mut().find_map(|(key, peer)| {
+            let suspected = peer.session_mut()?.take_suspicion();
+            suspected.then_some(PeerId(key))
+        })
+    }
+
+    /// A peer that has not answered for `span`, although it is being asked.
+    pub fn unanswered(&self, now: Instant, span: Duration) -> Option<SocketAddr> {
+        let quiet = |peer: &&Peer| peer.unanswered(now).is_some_and(|waited| waited >= span);
+        self.peers
+            .iter()
+            .map(|(_, peer)| peer)
+            .find(quiet)
+            .map(|peer| peer.addr)
     }
 
     /// What happened since the last call, oldest first.

@@ -34,6 +34,7 @@ mod sent;
 mod seq;
 mod session;
 mod slab;
+mod spikes;
 mod stats;
 mod time;
 pub mod udp;

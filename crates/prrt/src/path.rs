@@ -10,6 +10,7 @@ use crate::pacer::Pacer;
 use crate::planner::Path;
 use crate::rtt::Rtt;
 use crate::sent::AckOutcome;
+use crate::spikes::Spikes;
 use crate::stats::RttStats;
 use crate::time::Stamp;
 
@@ -24,6 +25,9 @@ pub(crate) struct PathState {
     pub(crate) clock: PeerClock,
     pub(crate) bandwidth: Bandwidth,
     pub(crate) pacer: Pacer,
+    pub(crate) spikes: Spikes,
+    /// A radio on the way seems to sleep; cleared when told.
+    pub(crate) asleep: bool,
 }
 
 impl PathState {
@@ -34,6 +38,8 @@ impl PathState {
             clock: PeerClock::new(now),
             bandwidth: Bandwidth::new(datagram),
             pacer: Pacer::default(),
+            spikes: Spikes::default(),
+            asleep: false,
         }
     }
 
@@ -73,6 +79,9 @@ impl PathState {
         if let Some(elapsed) = outcome.elapsed {
             self.rtt.sample(now, elapsed, hold);
             let min = self.rtt.min().unwrap_or_default();
+            if outcome.rested {
+                self.asleep |= self.spikes.observe(now, elapsed.saturating_sub(hold + min));
+            }
             self.bandwidth
                 .on_queueing(elapsed.saturating_sub(hold + min));
         }

@@ -4,6 +4,7 @@
 mod budget;
 mod outgoing;
 mod streams;
+mod timers;
 mod write;
 
 use std::cmp::Reverse;
@@ -28,10 +29,6 @@ use streams::{LatestTx, OrderedTx};
 
 /// Messages that died before they left, remembered for whoever waits for their departure.
 const MAX_DROPPED: usize = 32;
-/// Allowance for the rest of the way of a message that has waited.
-const MARGIN: Duration = Duration::from_millis(1);
-/// A message that leaves within this time is sent in any case.
-const PATIENCE: Duration = Duration::from_millis(2);
 /// Small messages remembered for riding along.
 const RECENT: usize = 8;
 
@@ -255,139 +252,8 @@ impl Sender {
         self.linger = linger.max(MIN_LINGER);
     }
 
-    fn set_timer(&mut self, key: Key, at: Instant) {
-        let Some(message) = self.messages.get_mut(key) else {
-            return;
-        };
-        message.timer = Some(at);
-        self.timers.push(Reverse((at, key)));
-    }
-
     fn alive(&self, key: Key) -> bool {
         self.messages.get(key).is_some_and(Outgoing::alive)
-    }
-
-    /// Lets due timers fire: expiry, repair, end of the wait for a late acknowledgement.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        self.prune();
-        while let Some(&Reverse((at, key))) = self.timers.peek() {
-            if at > now {
-                break;
-            }
-            self.timers.pop();
-            self.on_timer(now, key);
-            self.prune();
-        }
-    }
-
-    fn on_timer(&mut self, now: Instant, key: Key) {
-        let Some(message) = self.messages.get_mut(key) else {
-            return;
-        };
-        message.timer = None;
-        if !message.alive() {
-            let superseded = message.superseded;
-            self.messages.remove(key);
-            self.stats.unconfirmed += u64::from(!superseded);
-        } else if message.expired(now) {
-            self.expire(now, key);
-        } else {
-            self.make_due(key);
-        }
-    }
-
-    fn expire(&mut self, now: Instant, key: Key) {
-        let unsent = self
-            .messages
-            .get(key)
-            .is_some_and(|message| message.state == State::Queued);
-        *(if unsent {
-            &mut self.stats.expired_unsent
-        } else {
-            &mut self.stats.expired_unconfirmed
-        }) += 1;
-        self.give_up(now, key);
-    }
-
-    /// Gives up on messages that have waited and could now only arrive too late, so that a path that carries too little
-    /// carries what is still of use.
-    pub(crate) fn drop_doomed(&mut self, now: Instant, one_way: Duration) {
-        while let Some(key) = self.doomed(now, one_way) {
-            self.expire(now, key);
-            self.tidy();
-        }
-    }
-
-    fn doomed(&self, now: Instant, one_way: Duration) -> Option<Key> {
-        let waits =
-            |message: &Outgoing| message.state == State::Queued && now > message.birth + PATIENCE;
-        let late = |message: &Outgoing| {
-            message
-                .expires
-                .is_some_and(|at| at <= now + one_way + MARGIN)
-        };
-        let heads = self
-            .ordered
-            .iter()
-            .filter_map(|tx| tx.queue.front())
-            .map(|&(_, key)| key);
-        let mut heads = heads.chain(self.latest.iter().filter_map(|tx| tx.current));
-        heads.find(|&key| {
-            self.messages
-                .get(key)
-                .is_some_and(|message| waits(message) && late(message))
-        })
-    }
-
-    fn tidy(&mut self) {
-        let messages = &self.messages;
-        for tx in &mut self.ordered {
-            tx.tidy(|key| messages.get(key).is_some_and(Outgoing::alive));
-        }
-    }
-
-    fn make_due(&mut self, key: Key) {
-        let Some(message) = self.messages.get_mut(key) else {
-            return;
-        };
-        if message.bulk.is_some() || message.repair_due || message.state != State::Flying {
-            return;
-        }
-        message.repair_due = true;
-        self.due.push_back(key);
-        if let Some(at) = self.messages.get(key).and_then(|message| message.expires) {
-            self.set_timer(key, at);
-        }
-    }
-
-    /// The path is back after a silence: reliable messages need not wait for their back-off.
-    pub(crate) fn revive(&mut self) {
-        let keys: Vec<Key> = self
-            .messages
-            .iter()
-            .filter(|(_, m)| m.expires.is_none())
-            .map(|(key, _)| key)
-            .collect();
-        keys.into_iter().for_each(|key| self.make_due(key));
-    }
-
-    /// Forgets timers that no longer mean anything.
-    pub(crate) fn prune(&mut self) {
-        while let Some(&Reverse((at, key))) = self.timers.peek() {
-            if self
-                .messages
-                .get(key)
-                .is_some_and(|message| message.timer == Some(at))
-            {
-                return;
-            }
-            self.timers.pop();
-        }
-    }
-
-    /// When [`Sender::handle_timeout`] is due.
-    pub(crate) fn next_timer(&self) -> Option<Instant> {
-        self.timers.peek().map(|Reverse((at, _))| *at)
     }
 
     /// A part arrived.

@@ -39,6 +39,8 @@ pub(crate) struct Sent {
     /// The peer will acknowledge it.
     pub(crate) eliciting: bool,
     pub(crate) snapshot: Snapshot,
+    /// Traffic had paused before it.
+    pub(crate) rested: bool,
     acked: bool,
     /// The peer knows of later ones but not of this one.
     absent: bool,
@@ -59,6 +61,7 @@ impl Sent {
             parts,
             eliciting,
             snapshot,
+            rested: false,
             acked: false,
             absent: false,
             in_flight: eliciting,
@@ -71,6 +74,8 @@ impl Sent {
 pub(crate) struct AckOutcome {
     /// Time from departure to now of the newest datagram, if this is the first news of it.
     pub(crate) elapsed: Option<Duration>,
+    /// Traffic had paused before the newest datagram.
+    pub(crate) rested: bool,
     /// Bytes newly acknowledged.
     pub(crate) bytes: usize,
     /// Departure and snapshot of the newest newly acknowledged datagram.
@@ -132,9 +137,11 @@ impl SentLog {
         }
         let mut outcome = AckOutcome {
             elapsed: None,
+            rested: false,
             bytes: 0,
             newest: None,
         };
+        outcome.rested = self.get(largest.0).is_some_and(|sent| sent.rested);
         let left = self.mark(largest.0, &mut outcome, &mut acked);
         outcome.elapsed = left.map(|at| now.saturating_duration_since(at));
         for (index, byte) in ack.history.iter().enumerate() {
@@ -151,6 +158,10 @@ impl SentLog {
         }
         self.largest_acked = self.largest_acked.max(Some(largest.0));
         Some(outcome)
+    }
+
+    fn get(&self, number: u64) -> Option<&Sent> {
+        self.records.get(number.checked_sub(self.first)? as usize)
     }
 
     /// The peer has not seen the datagram so far.

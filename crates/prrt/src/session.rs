@@ -225,6 +225,11 @@ impl Session {
             .min_by_key(|&(at, _)| at)
     }
 
+    /// Whether a radio on the way seems to sleep, if that has not been told.
+    pub(crate) const fn take_suspicion(&mut self) -> bool {
+        std::mem::replace(&mut self.path.asleep, false)
+    }
+
     /// Messages and bytes queued or in flight.
     pub(crate) fn load(&self) -> (usize, usize) {
         self.sender.load()
@@ -238,6 +243,7 @@ impl Session {
             rtt: self.path.rtt_stats(),
             raw_loss: self.path.loss.total(),
             burst: self.path.loss.burst(),
+            spikes: self.path.spikes.total(),
             bottleneck_bps: self
                 .path
                 .bandwidth

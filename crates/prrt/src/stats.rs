@@ -86,6 +86,8 @@ pub struct Stats {
     pub raw_loss: Option<f64>,
     /// Mean length of a loss burst, after the first.
     pub burst: Option<Duration>,
+    /// Round trips after a pause that took 60 to 600 ms longer than the shortest: the mark of a sleeping radio.
+    pub spikes: u64,
     /// Bottleneck of our direction, bits per second, after the first acknowledgement.
     pub bottleneck_bps: Option<u64>,
 }

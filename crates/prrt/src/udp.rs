@@ -24,6 +24,9 @@ const SOCKET_BUFFER: usize = 4 << 20;
 /// At most one notice of a network error in this time.
 const NOTICE_PAUSE: Duration = Duration::from_secs(1);
 const MAX_NOTICES: usize = 16;
+/// A peer that is silent for this long is remarked upon, at most once in [`REMARK_PAUSE`].
+const UNANSWERED: Duration = Duration::from_secs(2);
+const REMARK_PAUSE: Duration = Duration::from_secs(10);
 
 /// An endpoint on a socket.
 #[derive(Debug)]
@@ -36,6 +39,7 @@ pub struct Driver {
     stuck: Option<Transmit>,
     notices: VecDeque<String>,
     last_notice: Option<Instant>,
+    last_remark: Option<Instant>,
     network_errors: u64,
 }
 
@@ -85,6 +89,7 @@ impl Driver {
             stuck: None,
             notices: VecDeque::new(),
             last_notice: None,
+            last_remark: None,
             network_errors: 0,
         })
     }
@@ -105,9 +110,13 @@ impl Driver {
     /// The socket is ready: reads what is there and writes what is due. Afterwards drain [`Driver::recv`] and
     /// [`Driver::poll_event`].
     pub fn handle_ready(&mut self, now: Instant) {
+        let mut now = now;
         for _ in 0..READ_BATCH {
             match self.socket.recv_from(&mut self.input) {
                 Ok((len, from)) => {
+                    // Later datagrams of a batch may have come after the wake-up; a stamp before the arrival would
+                    // make the round trip look shorter than it is.
+                    now = now.max(Instant::now());
                     let bytes = self.input.get(..len).unwrap_or_default();
                     self.endpoint.handle_datagram(now, from, bytes);
                 }
@@ -116,12 +125,51 @@ impl Driver {
             }
         }
         self.flush(now);
+        self.take_suspicions();
+    }
+
+    fn take_suspicions(&mut self) {
+        while let Some(peer) = self.endpoint.poll_suspicion() {
+            let Some(addr) = self.endpoint.addr(peer) else {
+                continue;
+            };
+            self.notice(format!(
+                "{addr} answers 60 to 600 ms late after pauses: a Wi-Fi radio may be saving power; switch that off, or \
+                 set keep_alive below 100 ms"
+            ));
+        }
     }
 
     /// The instant of [`Driver::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
         self.flush(now);
+        self.remark_silence(now);
+    }
+
+    /// A peer that does not answer is worth a line now and then.
+    fn remark_silence(&mut self, now: Instant) {
+        let soon = self
+            .last_remark
+            .is_some_and(|at| now.saturating_duration_since(at) < REMARK_PAUSE);
+        let Some(addr) = self.endpoint.unanswered(now, UNANSWERED).filter(|_| !soon) else {
+            return;
+        };
+        self.last_remark = Some(now);
+        let keys = if self.endpoint.config().keys.is_some() {
+            ", and do the keys match"
+        } else {
+            ""
+        };
+        self.notice(format!(
+            "no answer from {addr} yet, asking on: is it running{keys}?"
+        ));
+    }
+
+    fn notice(&mut self, text: String) {
+        if self.notices.len() < MAX_NOTICES {
+            self.notices.push_back(text);
+        }
     }
 
     /// When [`Driver::handle_timeout`] is due, and why.
@@ -244,12 +292,11 @@ impl Driver {
         let soon = self
             .last_notice
             .is_some_and(|at| now.saturating_duration_since(at) < NOTICE_PAUSE);
-        if soon || self.notices.len() >= MAX_NOTICES {
+        if soon {
             return;
         }
         self.last_notice = Some(now);
-        self.notices
-            .push_back(format!("{doing} failed, trying on: {error}"));
+        self.notice(format!("{doing} failed, trying on: {error}"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! One peer of an endpoint: a handshake under way or an established session, and where it lives.
 
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::connect::Connecting;
 use crate::noise::Accept;
@@ -45,6 +45,16 @@ impl Peer {
         match &mut self.state {
             PeerState::Up(session) => Some(session),
             PeerState::Connecting(_) => None,
+        }
+    }
+
+    /// For how long a connection has been asked for.
+    pub(super) fn unanswered(&self, now: Instant) -> Option<Duration> {
+        match &self.state {
+            PeerState::Connecting(connecting) => {
+                Some(now.saturating_duration_since(connecting.begun()))
+            }
+            PeerState::Up(_) => None,
         }
     }
 

@@ -7,6 +7,7 @@ use crate::seal::TAG_LEN;
 use crate::sender::{Lane, Moment};
 use crate::sent::{PartRef, Parts, Sent};
 use crate::seq::PacketNumber;
+use crate::spikes::PAUSE;
 use crate::wire::frame::{emit_close, emit_ping};
 use crate::wire::{DATA_HEAD, Datagram, Writer};
 
@@ -237,17 +238,14 @@ impl Session {
         self.stats.datagrams_sent += 1;
         self.stats.bytes_sent += len as u64;
         self.stats.acks_sent += u64::from(contents.ack && !data && !contents.ping);
+        let rested = now.saturating_duration_since(self.last_sent) >= PAUSE;
         self.last_sent = now;
         if data || contents.ping {
             self.last_asked = now;
         }
         let snapshot = self.path.on_send(now, len, self.sent.in_flight());
-        self.sent.push(Sent::new(
-            now,
-            len,
-            contents.parts,
-            data || contents.ping,
-            snapshot,
-        ));
+        let mut sent = Sent::new(now, len, contents.parts, data || contents.ping, snapshot);
+        sent.rested = rested;
+        self.sent.push(sent);
     }
 }

@@ -196,6 +196,23 @@ fn a_stall_delivers_nothing_stale_and_counts_no_loss() {
     );
 }
 
+/// A radio that sleeps after 50 ms of silence and wakes with the next beacon but one.
+#[test]
+fn power_save_spikes_name_their_suspicion() {
+    let mut pair = Pair::connected(&Config::default(), [Conditions::wifi(Loss::Never); 2], 10);
+    pair.run_for(Duration::from_secs(2));
+    let peer = pair.ends[CLIENT].peer.unwrap();
+    assert_eq!(pair.ends[CLIENT].endpoint.poll_suspicion(), None);
+    for _ in 0..4 {
+        let until = pair.now + 400 * MS;
+        pair.nets[CLIENT].stall(until);
+        pair.run_for(Duration::from_secs(3));
+    }
+    assert_eq!(pair.ends[CLIENT].endpoint.poll_suspicion(), Some(peer));
+    assert_eq!(pair.ends[CLIENT].endpoint.poll_suspicion(), None);
+    assert!(pair.stats(CLIENT).spikes >= 3);
+}
+
 #[test]
 fn a_storm_of_repairs_stays_within_the_bucket() {
     let narrow = Conditions {

@@ -71,7 +71,10 @@ fn the_peer_may_come_up_later() {
     let addr = place.local_addr().unwrap();
     drop(place);
     let client = Socket::connect(addr, Config::default()).unwrap();
-    assert!(!client.wait_connected(Wait::at_most(Duration::from_millis(200))));
+    assert!(!client.wait_connected(Wait::at_most(Duration::from_millis(2500))));
+    let notice = client.poll_notice().unwrap();
+    assert!(notice.contains("no answer from 127.0.0.1"), "{notice}");
+    assert_eq!(client.poll_notice(), None);
     let listener = Listener::bind(addr, Config::default()).unwrap();
     assert!(client.wait_connected(soon()));
     assert!(listener.accept(soon()).is_some());
