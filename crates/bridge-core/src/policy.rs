@@ -3,6 +3,7 @@
 //! The firmware levels the drone out 500 ms after the last setpoint and locks it for good after 2000 ms; every
 //! policy here acts before the first limit.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -31,6 +32,17 @@ pub enum LinkLoss {
     Hold,
     /// Leave it to the on-board high-level commander, which keeps the last position.
     Handover,
+}
+
+impl fmt::Display for LinkLoss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Land => "land",
+            Self::Stop => "stop",
+            Self::Hold => "hold",
+            Self::Handover => "handover",
+        })
+    }
 }
 
 /// A text that names no policy.

@@ -78,9 +78,10 @@ pub fn setpoint(
             position,
             velocity,
             acceleration,
-            orientation: attitude,
+            orientation,
             rates,
         } => {
+            let attitude = orientation;
             let state = FullState {
                 position,
                 velocity,
@@ -95,20 +96,11 @@ pub fn setpoint(
             pitch,
             yaw_rate,
             thrust,
-        } => {
-            let (roll, pitch, yaw_rate) =
-                (roll.to_degrees(), pitch.to_degrees(), yaw_rate.to_degrees());
-            rpyt(
-                roll,
-                turned_round(pitch),
-                turned_round(yaw_rate),
-                share_of_thrust(thrust)?,
-            )
-        }
+        } => attitude([roll, pitch], yaw_rate, thrust),
         Setpoint::Legacy {
             linear: [x, y, z],
             yaw_rate,
-        } => rpyt(y, turned_round(x), yaw_rate, raw_thrust(z)?),
+        } => rpyt([y, turned_round(x)], yaw_rate, z),
         Setpoint::ExternalPosition { position } => external_position(position),
         Setpoint::ExternalPose {
             position,
@@ -156,24 +148,26 @@ fn velocity_world([vx, vy, vz]: [f64; 3], yaw_rate: f64) -> sp::Setpoint {
     })
 }
 
-/// Degrees and signs as the firmware has them.
-fn rpyt(roll: f64, pitch: f64, yaw_rate: f64, thrust: u16) -> Result<Packet, ValueError> {
+/// RPYT has pitch nose up and yaw clockwise.
+fn attitude([roll, pitch]: [f64; 2], yaw_rate: f64, thrust: f64) -> Result<Packet, ValueError> {
+    let angles = [roll.to_degrees(), turned_round(pitch.to_degrees())];
+    rpyt(
+        angles,
+        turned_round(yaw_rate.to_degrees()),
+        thrust * f64::from(MAX_THRUST),
+    )
+}
+
+/// Degrees, signs and thrust as the firmware has them; thrust is clamped.
+fn rpyt([roll, pitch]: [f64; 2], yaw_rate: f64, thrust: f64) -> Result<Packet, ValueError> {
+    let thrust = finite("thrust", thrust)?.clamp(0.0, f64::from(MAX_THRUST));
     let rpyt = Rpyt {
         roll: roll as f32,
         pitch: pitch as f32,
         yaw_rate: yaw_rate as f32,
-        thrust,
+        thrust: thrust.round() as u16,
     };
     rpyt.encode()
-}
-
-fn share_of_thrust(share: f64) -> Result<u16, ValueError> {
-    raw_thrust(share * f64::from(MAX_THRUST))
-}
-
-fn raw_thrust(thrust: f64) -> Result<u16, ValueError> {
-    let value = finite("thrust", thrust)?;
-    Ok(value.clamp(0.0, f64::from(MAX_THRUST)).round() as u16)
 }
 
 fn external_position([x, y, z]: [f64; 3]) -> Result<Packet, ValueError> {

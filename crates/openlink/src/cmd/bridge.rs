@@ -62,7 +62,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     timer::make_exact();
     let mut joined = Joined::open(&args, ends)?;
     let stop = Stop::install(&joined.reactor.waker()).context("cannot listen for signals")?;
-    tracing::info!(from = %args.from, to = %args.to, safety = ?ends.guarded.then(|| args.safety()), "bridging");
+    tracing::info!(
+        "bridging {} and {}; {}",
+        args.from,
+        args.to,
+        rules(&args, ends)
+    );
     let started = Instant::now();
     while !stop.requested() {
         joined.turn(None)?;
@@ -70,6 +75,18 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     joined.finish()?;
     report::print(&args, started.elapsed(), &joined.summary());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The safety rules in force, in words.
+fn rules(args: &Args, ends: Ends) -> String {
+    if ends.guarded {
+        format!(
+            "when setpoints break off for {} ms: {}",
+            args.silence_ms, args.link_loss
+        )
+    } else {
+        "the safety rules are those of the bridge nearest the drone".to_owned()
+    }
 }
 
 /// Which of the two links leads to the drone, and whether it does so with no further bridge.
