@@ -54,16 +54,19 @@ class Partner:
             self.executor.spin_once(timeout_sec=0.05)
 
     def exchange(self, lane: str, kind: type, messages: list) -> list:
-        """Sends messages on a lane and returns what comes back."""
+        """Sends messages on a lane and returns what comes back.
+
+        One at a time: the order between the instances of a keyed topic is not kept.
+        """
         package = kind.__module__.split(".")[0]
         topic = f"interop/{lane}/{package}/msg/{kind.__name__}"
         got: list = []
         subscription = self.node.create_subscription(kind, f"{topic}/out", got.append, QOS)
         publisher = self.node.create_publisher(kind, f"{topic}/in", QOS)
         try:
-            for message in messages:
+            for count, message in enumerate(messages, 1):
                 publisher.publish(message)
-            self.spin_until(lambda: len(got) >= len(messages), f"{len(messages)} answers on {topic}, only {len(got)}")
+                self.spin_until(lambda: len(got) >= count, f"answer to message {count} on {topic}")
         finally:
             self.node.destroy_publisher(publisher)
             self.node.destroy_subscription(subscription)

@@ -15,7 +15,7 @@ from rosidl_parser.definition import (
 
 INTEGERS = {f"{sign}int{bits}": (0 if sign else -(1 << bits - 1), (1 << (bits if sign else bits - 1)) - 1)
             for sign in ("", "u") for bits in (8, 16, 32, 64)}
-FLOATS = {"float": (-3.0e38, 0.0, 1.5, float("inf")), "double": (-1.0e300, 0.0, 1.0 / 3.0, float("-inf"))}
+FLOATS = {"float": (-2.0**127, 0.0, 1.5, float("inf")), "double": (-1.0e300, 0.0, 1.0 / 3.0, float("-inf"))}
 WORDS = ("", "plain", "two\nlines", "ψ é ハ", 'quo"te\\')
 UNBOUNDED = 5
 """Longest random sequence of an unbounded field."""
@@ -62,7 +62,7 @@ class Values:
         if name == "octet":
             return bytes([255 if self.largest else self.random.randrange(256)])
         if name in FLOATS:
-            return FLOATS[name][-1] if self.largest else float(numpy.float32(self.random.choice(FLOATS[name][:-1])))
+            return FLOATS[name][-1] if self.largest else self.random.choice(FLOATS[name][:-1])
         low, high = INTEGERS[name]
         return high if self.largest else self.random.choice((low, 0, 1, high, self.random.randint(low, high)))
 

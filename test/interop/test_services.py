@@ -33,18 +33,33 @@ def test_rust_serves(partner, kind, name, seed):
         partner.node.destroy_client(client)
 
 
+def reach(partner, client, order: int):
+    """The handle and the result of a goal."""
+    accepted = client.send_goal_async(Fibonacci.Goal(order=order))
+    partner.spin_until(accepted.done, "answer to the goal")
+    result = accepted.result().get_result_async()
+    partner.spin_until(result.done, "result")
+    return accepted.result(), result.result().result
+
+
 def test_rust_serves_an_action(partner):
+    # The client drops the feedback of a goal that has ended, so a subscription of our own listens.
     client, feedback = ActionClient(partner.node, Fibonacci, "interop/rust/fibonacci"), []
+    listener = partner.node.create_subscription(
+        Fibonacci.Impl.FeedbackMessage, "interop/rust/fibonacci/_action/feedback", feedback.append, 100)
     try:
         partner.spin_until(client.server_is_ready, "action server")
-        accepted = client.send_goal_async(Fibonacci.Goal(order=10), lambda message: feedback.append(message.feedback))
-        partner.spin_until(accepted.done, "answer to the goal")
-        result = accepted.result().get_result_async()
-        partner.spin_until(result.done, "result")
-        assert list(result.result().result.sequence) == NUMBERS
-        partner.spin_until(lambda: len(feedback) == len(NUMBERS), "feedback for each number")
-        assert [list(item.sequence) for item in feedback] == [NUMBERS[:end] for end in range(1, 11)]
+        partner.spin_until(lambda: reach(partner, client, 1) and feedback, "first feedback")
+        goal, result = reach(partner, client, 10)
+        assert list(result.sequence) == NUMBERS
+
+        def mine():
+            return [list(item.feedback.sequence) for item in feedback if item.goal_id == goal.goal_id]
+
+        partner.spin_until(lambda: len(mine()) == len(NUMBERS), "feedback for each number")
+        assert mine() == [NUMBERS[:end] for end in range(1, 11)]
     finally:
+        partner.node.destroy_subscription(listener)
         client.destroy()
 
 
