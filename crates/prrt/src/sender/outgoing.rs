@@ -28,6 +28,8 @@ pub(crate) enum Lane {
     Bulk,
 }
 
+/// A message that leaves within this time is sent in any case.
+const PATIENCE: Duration = Duration::from_millis(2);
 /// Messages up to this size are control, bytes.
 const CONTROL_MAX: usize = 200;
 
@@ -100,6 +102,22 @@ impl Outgoing {
         self.expires.is_some_and(|at| at <= now)
     }
 
+    /// Whether it has waited for its slot, in whole or in part.
+    pub(crate) fn waits(&self, now: Instant) -> bool {
+        let unsent = match &self.bulk {
+            Some(bulk) => self.alive() && bulk.unsent(),
+            None => self.state == State::Queued,
+        };
+        unsent && now > self.birth + PATIENCE
+    }
+
+    /// Bytes that have not left yet.
+    pub(crate) fn unsent_bytes(&self) -> usize {
+        self.bulk
+            .as_ref()
+            .map_or(self.payload.len(), |bulk| bulk.unsent_bytes())
+    }
+
     /// Whether the sender still works on it.
     pub(crate) fn alive(&self) -> bool {
         self.state != State::Dying
@@ -142,6 +160,10 @@ impl Bulk {
     /// Whether some fragment has never been sent.
     pub(crate) const fn unsent(&self) -> bool {
         self.next < self.count
+    }
+
+    fn unsent_bytes(&self) -> usize {
+        usize::from(self.count - self.next) * usize::from(self.size)
     }
 
     /// The fragment to send next and whether it is a repair: lost ones first, since they hold the message up.

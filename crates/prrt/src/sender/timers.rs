@@ -9,8 +9,6 @@ use crate::slab::Key;
 
 /// Allowance for the rest of the way of a message that has waited.
 const MARGIN: Duration = Duration::from_millis(1);
-/// A message that leaves within this time is sent in any case.
-const PATIENCE: Duration = Duration::from_millis(2);
 
 impl Sender {
     pub(super) fn set_timer(&mut self, key: Key, at: Instant) {
@@ -64,32 +62,32 @@ impl Sender {
     }
 
     /// Gives up on messages that have waited and could now only arrive too late, so that a path that carries too little
-    /// carries what is still of use.
-    pub(crate) fn drop_doomed(&mut self, now: Instant, one_way: Duration) {
-        while let Some(key) = self.doomed(now, one_way) {
+    /// carries what is still of use. `rate` is what the path carries, bytes per second, where that is known.
+    pub(crate) fn drop_doomed(&mut self, now: Instant, one_way: Duration, rate: Option<f64>) {
+        while let Some(key) = self.doomed(now, one_way, rate) {
             self.expire(now, key);
             self.tidy();
         }
     }
 
-    fn doomed(&self, now: Instant, one_way: Duration) -> Option<Key> {
-        let waits =
-            |message: &Outgoing| message.state == State::Queued && now > message.birth + PATIENCE;
+    fn doomed(&self, now: Instant, one_way: Duration, rate: Option<f64>) -> Option<Key> {
         let late = |message: &Outgoing| {
+            let takes = rate.map_or(Duration::ZERO, |rate| transmission(message, rate));
             message
                 .expires
-                .is_some_and(|at| at <= now + one_way + MARGIN)
+                .is_some_and(|at| at <= now + one_way + takes + MARGIN)
         };
         let heads = self
             .ordered
             .iter()
             .filter_map(|tx| tx.queue.front())
             .map(|&(_, key)| key);
-        let mut heads = heads.chain(self.latest.iter().filter_map(|tx| tx.current));
-        heads.find(|&key| {
+        let heads = heads.chain(self.latest.iter().filter_map(|tx| tx.current));
+        let mut candidates = heads.chain(self.bulk.front().copied());
+        candidates.find(|&key| {
             self.messages
                 .get(key)
-                .is_some_and(|message| waits(message) && late(message))
+                .is_some_and(|m| m.waits(now) && late(m))
         })
     }
 
@@ -143,4 +141,16 @@ impl Sender {
     pub(crate) fn next_timer(&self) -> Option<Instant> {
         self.timers.peek().map(|Reverse((at, _))| *at)
     }
+}
+
+/// How long what is left of a message takes to leave, if the path carries somewhat more than it seems to. A message under
+/// way gets a larger benefit of the doubt, since only sending shows what the path carries.
+fn transmission(message: &Outgoing, rate: f64) -> Duration {
+    let benefit = if message.state == State::Queued {
+        1.25
+    } else {
+        2.0
+    };
+    let rate = (rate * benefit).max(1.0);
+    Duration::from_secs_f64((message.unsent_bytes() as f64 / rate).min(1e6))
 }

@@ -82,7 +82,12 @@ impl Session {
         }
         self.path.bandwidth.set_app_limited(true);
         let way = self.path.rtt.one_way_now() + self.path.rtt.variation().unwrap_or_default() * 2;
-        self.sender.drop_doomed(now, way);
+        let rate = self
+            .path
+            .bandwidth
+            .estimate()
+            .filter(|_| self.path.bandwidth.found());
+        self.sender.drop_doomed(now, way, rate);
         if self.control_ready(now) {
             return Some(Work::Control);
         }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "test helpers outside test functions")]
 
+mod allocations;
 mod bulk;
 mod endurance;
 mod fuzz;

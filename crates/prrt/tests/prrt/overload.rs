@@ -89,3 +89,68 @@ fn small_messages_in_excess_do_not_fill_the_queue_of_the_path() {
     assert!(outcome.p99 <= life, "{outcome:?}");
     assert!(outcome.goodput >= 0.4, "{outcome:?}");
 }
+
+/// The path narrows to half for ten seconds and widens again, under video at 85 % of the wide rate with a life of 200 ms.
+#[test]
+fn control_keeps_its_delay_while_the_path_narrows() {
+    let narrow = |rate| Conditions {
+        rate: Some((rate, 64_000)),
+        jitter: Duration::ZERO,
+        ..Conditions::wifi(Loss::Never)
+    };
+    let mut pair = Pair::connected(&Config::default(), [narrow(RATE); 2], 2);
+    let start = pair.now;
+    let mut born = Vec::new();
+    for tick in 0..3000u32 {
+        pair.run_until(start + 10 * MS * tick);
+        let rate = if (1000..2000).contains(&tick) {
+            RATE / 2.0
+        } else {
+            RATE
+        };
+        pair.nets[CLIENT].conditions.rate = Some((rate, 64_000));
+        if tick % 3 == 0 {
+            pair.send(CLIENT, Stream::Ordered(9), Some(200 * MS), &[0; 8000])
+                .unwrap();
+        }
+        pair.run_for(Duration::from_micros(3700));
+        born.push(pair.now);
+        pair.send(
+            CLIENT,
+            Stream::Ordered(1),
+            Some(100 * MS),
+            &tick.to_be_bytes(),
+        )
+        .unwrap();
+    }
+    pair.run_for(Duration::from_secs(1));
+    let mut delays = vec![Duration::MAX; born.len()];
+    for (at, message) in pair.ends[SERVER]
+        .received
+        .iter()
+        .filter(|(_, m)| m.stream == Stream::Ordered(1))
+    {
+        let tick = u32::from_be_bytes(message.data[..4].try_into().unwrap()) as usize;
+        delays[tick] = *at - born[tick];
+    }
+    let p99 = |range: std::ops::Range<usize>| {
+        let mut part = delays[range].to_vec();
+        part.sort();
+        part[part.len() * 99 / 100]
+    };
+    let phases = [
+        p99(200..1000),
+        p99(1000..1300),
+        p99(1300..2000),
+        p99(2000..3000),
+    ];
+    assert!(phases[0] < 15 * MS && phases[3] < 15 * MS, "{phases:?}");
+    assert!(phases[1] <= 100 * MS, "{phases:?}");
+    assert!(phases[2] < 25 * MS, "{phases:?}");
+    let video = pair.ends[SERVER]
+        .received
+        .iter()
+        .filter(|(_, m)| m.stream == Stream::Ordered(9))
+        .count();
+    assert!(video > 700, "{video} of 1000 frames");
+}
