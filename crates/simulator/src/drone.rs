@@ -7,8 +7,6 @@ mod memory;
 mod parameters;
 mod ports;
 mod table;
-#[cfg(test)]
-mod tests;
 mod variables;
 
 use std::collections::VecDeque;
@@ -176,6 +174,14 @@ impl Drone {
     pub fn record_hazard(&mut self, now: Instant, hazard: Hazard) {
         self.tick(now);
         self.would_crash.add(self.now_ms, hazard, None);
+    }
+
+    pub(crate) const fn count_bad_datagram(&mut self) {
+        self.traffic.bad_datagrams += 1;
+    }
+
+    pub(crate) const fn count_unsent(&mut self) {
+        self.traffic.unsent += 1;
     }
 
     /// Where the drone is.

@@ -9,8 +9,6 @@ mod planner;
 pub(crate) mod sensors;
 pub(crate) mod setpoint;
 mod supervisor;
-#[cfg(test)]
-mod tests;
 mod trajectory;
 
 use crtp::Status;

@@ -8,6 +8,7 @@ mod drone;
 mod flight;
 mod record;
 mod report;
+mod server;
 
 pub use config::Config;
 pub use drone::{Drone, Snapshot};
@@ -16,3 +17,4 @@ pub use record::{
     Crash, FlightRecord, Hazard, LinkChange, PortCount, ThrustLock, Traffic, Transition, WouldCrash,
 };
 pub use report::{Commands, Report};
+pub use server::{ServeError, Server, ServerConfig};

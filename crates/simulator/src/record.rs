@@ -214,6 +214,10 @@ pub struct Traffic {
     pub log_missed: u64,
     /// Uplink packets that no handler of the firmware answers or obeys.
     pub ignored: u64,
+    /// Datagrams that are empty or longer than 31 bytes.
+    pub bad_datagrams: u64,
+    /// Datagrams the system did not take.
+    pub unsent: u64,
     /// External positions and poses.
     pub external_positions: u64,
 }

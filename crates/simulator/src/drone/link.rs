@@ -12,7 +12,7 @@ const KEPT: usize = 200;
 #[derive(Clone, Debug)]
 pub(super) struct Presence {
     connected: bool,
-    heard_ms: u64,
+    heard_ms: Option<u64>,
     changes: Vec<LinkChange>,
 }
 
@@ -20,7 +20,7 @@ impl Presence {
     pub(super) const fn new() -> Self {
         Self {
             connected: true,
-            heard_ms: 0,
+            heard_ms: None,
             changes: Vec::new(),
         }
     }
@@ -30,7 +30,7 @@ impl Presence {
     }
 
     pub(super) const fn heard(&mut self, now_ms: u64) {
-        self.heard_ms = now_ms;
+        self.heard_ms = Some(now_ms);
     }
 
     pub(super) fn set(&mut self, now_ms: u64, connected: bool, setpoint_age_ms: u64) {
@@ -38,11 +38,13 @@ impl Presence {
             return;
         }
         self.connected = connected;
-        if self.changes.len() < KEPT {
+        // A link that has carried nothing yet was not lost.
+        let news = connected || self.heard_ms.is_some();
+        if news && self.changes.len() < KEPT {
             self.changes.push(LinkChange {
                 t_s: seconds(now_ms),
                 connected,
-                packet_age_ms: now_ms - self.heard_ms,
+                packet_age_ms: now_ms - self.heard_ms.unwrap_or(now_ms),
                 setpoint_age_ms,
             });
         }

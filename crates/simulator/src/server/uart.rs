@@ -1,0 +1,134 @@
+//! The drone's UART end: a CPX session in the device's role over a pseudo-terminal. Damaged frames are recorded, as
+//! a real drone would have restarted on them.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::time::Instant;
+
+use crtp_uart::cpx::System;
+use crtp_uart::session::Phase;
+use crtp_uart::{Config, Device, Event, Gone, Pty, PtyError, Pump, Session};
+
+use crate::{Drone, Hazard};
+
+/// Packets handed to the session ahead of clear-to-send, as many as the firmware's transmit queue.
+const AHEAD: usize = 4;
+
+#[derive(Debug)]
+pub(super) struct Uart {
+    pty: Pty,
+    pump: Pump,
+    session: Session<Device>,
+    client: bool,
+    bad_xor: u64,
+    oversize: u64,
+}
+
+impl Uart {
+    pub(super) fn open(path: &Path, now: Instant) -> Result<Self, PtyError> {
+        Ok(Self {
+            pty: Pty::open(Some(path))?,
+            pump: Pump::new(),
+            session: Session::device(Config::device(), now),
+            client: false,
+            bad_xor: 0,
+            oversize: 0,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.pty.host_path()
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pty.as_fd()
+    }
+
+    pub(super) fn wants_write(&self) -> bool {
+        self.pump.wants_write()
+    }
+
+    /// Whether the host has said that a client is connected.
+    pub(super) const fn has_client(&self) -> bool {
+        self.client
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.session.poll_timeout().map(|(due, _)| due)
+    }
+
+    /// Takes everything that has come; whether the host asked for something.
+    pub(super) fn receive(&mut self, now: Instant, drone: &mut Drone) -> Result<bool, Gone> {
+        self.pump.receive(now, &self.pty, &mut self.session)?;
+        Ok(self.deliver(now, drone))
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, drone: &mut Drone) {
+        if self.poll_timeout().is_some_and(|due| due <= now) {
+            self.session.handle_timeout(now);
+            self.deliver(now, drone);
+        }
+    }
+
+    fn deliver(&mut self, now: Instant, drone: &mut Drone) -> bool {
+        let mut heard = false;
+        while let Some(event) = self.session.poll_event() {
+            heard |= self.handle_event(event);
+        }
+        while let Some(packet) = self.session.recv() {
+            heard = true;
+            drone.handle_packet(now, &packet);
+        }
+        self.note_damage(now, drone);
+        heard
+    }
+
+    fn handle_event(&mut self, event: Event) -> bool {
+        match event {
+            Event::System(System::ClientConnected(connected)) => self.client = connected,
+            Event::System(System::UseThisLink(on)) => return on,
+            _ => {}
+        }
+        false
+    }
+
+    fn note_damage(&mut self, now: Instant, drone: &mut Drone) {
+        let decode = self.session.stats().decode;
+        for _ in self.bad_xor..decode.bad_xor {
+            drone.record_hazard(now, Hazard::UartChecksum);
+        }
+        for _ in self.oversize..decode.oversize {
+            drone.record_hazard(now, Hazard::UartOversize);
+        }
+        (self.bad_xor, self.oversize) = (decode.bad_xor, decode.oversize);
+    }
+
+    /// Writes tokens, and the drone's packets if the downlink is this side's.
+    pub(super) fn transmit(
+        &mut self,
+        now: Instant,
+        drone: &mut Drone,
+        counts: bool,
+    ) -> Result<(), Gone> {
+        loop {
+            let fed = counts && self.feed(now, drone);
+            self.pump.transmit(now, &self.pty, &mut self.session)?;
+            if !fed || self.session.backlog() > 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Hands packets to the session while it has room; whether there was one.
+    fn feed(&mut self, now: Instant, drone: &mut Drone) -> bool {
+        let mut fed = false;
+        while self.session.phase() == Phase::Up && self.session.backlog() < AHEAD {
+            let Some(packet) = drone.poll_transmit() else {
+                break;
+            };
+            // There is room and the session is up, so that nothing is refused.
+            fed |= self.session.send(now, packet, None, None).is_ok();
+        }
+        fed
+    }
+}
