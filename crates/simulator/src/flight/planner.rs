@@ -12,7 +12,7 @@ use super::curve::{Curve, Path, Piece, Point, Spiral};
 use super::setpoint::Setpoint;
 use super::trajectory::{self, DEFINITIONS};
 
-/// Default speed of takeoff and landing where none is told, m/s.
+/// Speed of takeoff and landing where none is told, m/s.
 const DEFAULT_SPEED: f64 = 0.5;
 /// Firmware: the plan was refused, as a takeoff while flying or a second landing.
 const NOT_NOW: Status = Status(1);
@@ -149,36 +149,6 @@ impl Planner {
 
     fn plan(&mut self, now_ms: u64, command: &Command, memory: &[u8]) -> Status {
         match *command {
-            Command::TakeoffOld(c) => self.takeoff(now_ms, c.height, 0.0, c.duration.into()),
-            Command::Takeoff(c) => {
-                let yaw = self.yaw_for(c.use_current_yaw, c.yaw);
-                self.takeoff(now_ms, c.height, yaw, c.duration.into())
-            }
-            Command::TakeoffWithVelocity(c) => {
-                let base = if c.height_is_relative {
-                    self.last.position.z
-                } else {
-                    0.0
-                };
-                let height = base + f64::from(c.height);
-                let yaw = self.yaw_for(c.use_current_yaw, c.yaw);
-                self.takeoff(now_ms, height as f32, yaw, self.time_to(height, c.velocity))
-            }
-            Command::LandOld(c) => self.land(now_ms, c.height.into(), 0.0, c.duration.into()),
-            Command::Land(c) => {
-                let yaw = self.yaw_for(c.use_current_yaw, c.yaw);
-                self.land(now_ms, c.height.into(), yaw, c.duration.into())
-            }
-            Command::LandWithVelocity(c) => {
-                let told = f64::from(c.height);
-                let height = if c.height_is_relative {
-                    self.last.position.z - told
-                } else {
-                    told
-                };
-                let yaw = self.yaw_for(c.use_current_yaw, c.yaw);
-                self.land(now_ms, height, yaw, self.time_to(height, c.velocity))
-            }
             Command::GoToOld(c) => {
                 let place = DVec3::new(c.x.into(), c.y.into(), c.z.into());
                 self.go_to(
@@ -220,9 +190,45 @@ impl Planner {
                 };
                 self.start(now_ms, c.trajectory_id, &start, memory)
             }
-            Command::SetGroupMask(_) | Command::Stop(_) | Command::DefineTrajectory(_) => {
-                Status::OK
+            _ => self.plan_vertical(now_ms, command),
+        }
+    }
+
+    /// Takeoff and landing in all their forms.
+    fn plan_vertical(&mut self, now_ms: u64, command: &Command) -> Status {
+        match *command {
+            Command::TakeoffOld(c) => self.takeoff(now_ms, c.height.into(), 0.0, c.duration.into()),
+            Command::LandOld(c) => self.land(now_ms, c.height.into(), 0.0, c.duration.into()),
+            Command::Takeoff(c) => {
+                let yaw = self.yaw_for(c.use_current_yaw, c.yaw);
+                self.takeoff(now_ms, c.height.into(), yaw, c.duration.into())
             }
+            Command::Land(c) => {
+                let yaw = self.yaw_for(c.use_current_yaw, c.yaw);
+                self.land(now_ms, c.height.into(), yaw, c.duration.into())
+            }
+            Command::TakeoffWithVelocity(c) => {
+                let base = if c.height_is_relative {
+                    self.last.position.z
+                } else {
+                    0.0
+                };
+                let height = base + f64::from(c.height);
+                let yaw = self.yaw_for(c.use_current_yaw, c.yaw);
+                self.takeoff(now_ms, height, yaw, self.time_to(height, c.velocity))
+            }
+            Command::LandWithVelocity(c) => {
+                let told = f64::from(c.height);
+                let height = if c.height_is_relative {
+                    self.last.position.z - told
+                } else {
+                    told
+                };
+                let yaw = self.yaw_for(c.use_current_yaw, c.yaw);
+                self.land(now_ms, height, yaw, self.time_to(height, c.velocity))
+            }
+            // Everything else is dealt with before a plan is made.
+            _ => Status::UNKNOWN_COMMAND,
         }
     }
 
@@ -233,11 +239,11 @@ impl Planner {
         Status::OK
     }
 
-    fn takeoff(&mut self, now_ms: u64, height: f32, yaw: f64, duration: f64) -> Status {
+    fn takeoff(&mut self, now_ms: u64, height: f64, yaw: f64, duration: f64) -> Status {
         if self.is_active() {
             return NOT_NOW;
         }
-        let curve = self.vertical(height.into(), yaw, duration);
+        let curve = self.vertical(height, yaw, duration);
         self.begin(now_ms, Phase::Flying, curve)
     }
 
