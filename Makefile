@@ -1,5 +1,5 @@
 # The short list of what people and CI call. `make ROS=jazzy ...` uses the Jazzy wheels where no ROS is sourced.
-export ROS ?= kilted
+export ROS ?= $(if $(OPENLINK_WHEELS),$(ROS_DISTRO),kilted)
 .PHONY: help demo test build env bench fmt clean
 
 help: ## Lists the targets
