@@ -48,7 +48,7 @@ class Pilot(Node):
         self.create_subscription(PoseStamped, f"{robot}/pose", self._on_pose, 10)
         self.create_subscription(Odometry, f"{robot}/odom", self._on_odom, 10)
         self.create_subscription(Status, f"{robot}/status", self._on_status, 10)
-        self.services = {
+        self.callers = {
             name: self.create_client(kind, f"{robot}/{name}")
             for name, kind in {"arm": Arm, "takeoff": Takeoff, "land": Land,
                                "notify_setpoints_stop": NotifySetpointsStop}.items()}
@@ -91,7 +91,7 @@ class Flight:
 
     def call(self, name: str, request) -> None:
         """Calls a service and waits for its answer."""
-        client = self.pilot.services[name]
+        client = self.pilot.callers[name]
         self.spin_until(client.service_is_ready, 20, f"service {name}")
         future = client.call_async(request)
         self.spin_until(future.done, 10, f"an answer of service {name}")
