@@ -5,13 +5,16 @@
 
 pub mod histogram;
 pub mod probe;
+pub mod record;
 pub mod report;
 pub mod results;
 pub mod table;
 pub mod time;
+pub mod trace;
 pub mod wire;
 
 pub use histogram::{Histogram, Summary};
 pub use probe::{Echo, Measurement, Mode, Phase, Plan, PlanError, Probe, Prober, Verdict};
+pub use record::{Direction, Hop, Reason, Recorder, Stage, Tap, Verdict as HopVerdict};
 pub use results::{Host, Identity, Payload, Results, ResultsError, Row};
 pub use time::{Anchor, MonoNs};

@@ -68,16 +68,13 @@ const BOX_NOTE: &str =
 /// Distributions of rows of the same size and rate share a chart; the boxes of all rows stand in one.
 fn figures(rows: &[Row]) -> Result<Vec<Figure>, ChartError> {
     let measured: Vec<&Row> = rows.iter().filter(|row| !row.rtt_ecdf.is_empty()).collect();
-    let mut figures = Vec::new();
-    if !measured.is_empty() {
-        figures.push(boxes(&measured)?);
-    }
+    let mut figures = vec![boxes(&measured)?];
     for group in groups(&measured) {
         for part in group.chunks(PALETTE.len()) {
             figures.push(distributions(part)?);
         }
     }
-    Ok(figures)
+    Ok(figures.into_iter().flatten().collect())
 }
 
 /// Rows that differ in link and path alone, in order of first appearance.
@@ -97,7 +94,7 @@ fn groups<'a>(rows: &[&'a Row]) -> Vec<Vec<&'a Row>> {
     groups
 }
 
-fn distributions(rows: &[&Row]) -> Result<Figure, ChartError> {
+fn distributions(rows: &[&Row]) -> Result<Option<Figure>, ChartError> {
     let series: Vec<Series> = rows
         .iter()
         .map(|row| Series {
@@ -105,29 +102,58 @@ fn distributions(rows: &[&Row]) -> Result<Figure, ChartError> {
             points: row.rtt_ecdf.clone(),
         })
         .collect();
-    let legend = series
-        .iter()
-        .map(|line| line.name.clone())
-        .zip(PALETTE)
-        .collect();
-    Ok(Figure {
-        title: format!("Round trip, {}", rows::what_of(rows[0])),
-        note: ECDF_NOTE,
-        legend,
-        wide: chart::distributions(&series, Width::Wide)?,
-        narrow: chart::distributions(&series, Width::Narrow)?,
-    })
+    let title = format!("Round trip, {}", rows::what_of(rows[0]));
+    Figure::of_series(&title, ECDF_NOTE, &series)
 }
 
-fn boxes(rows: &[&Row]) -> Result<Figure, ChartError> {
+fn boxes(rows: &[&Row]) -> Result<Option<Figure>, ChartError> {
     let boxes: Vec<BoxFigures> = rows.iter().map(|row| box_of(row)).collect();
-    Ok(Figure {
-        title: "Round trip, all rows".to_owned(),
-        note: BOX_NOTE,
-        legend: Vec::new(),
-        wide: chart::boxes(&boxes, Width::Wide)?,
-        narrow: chart::boxes(&boxes, Width::Narrow)?,
-    })
+    Figure::of_boxes("Round trip, all rows", &boxes)
+}
+
+/// A page of figures alone.
+pub(crate) fn figure_page(
+    title: &str,
+    sub: &str,
+    warnings: &[String],
+    figures: &[Figure],
+) -> String {
+    page::figure_page(title, sub, warnings, figures).into_string()
+}
+
+impl Figure {
+    /// Distributions in both widths; `None` when there are none.
+    pub(crate) fn of_series(
+        title: &str,
+        note: &'static str,
+        series: &[Series],
+    ) -> Result<Option<Self>, ChartError> {
+        if series.is_empty() {
+            return Ok(None);
+        }
+        let names = series.iter().map(|line| line.name.clone());
+        Ok(Some(Self {
+            title: title.to_owned(),
+            note,
+            legend: names.zip(PALETTE.into_iter().cycle()).collect(),
+            wide: chart::distributions(series, Width::Wide)?,
+            narrow: chart::distributions(series, Width::Narrow)?,
+        }))
+    }
+
+    /// Boxes in both widths; `None` when there are none.
+    pub(crate) fn of_boxes(title: &str, boxes: &[BoxFigures]) -> Result<Option<Self>, ChartError> {
+        if boxes.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            title: title.to_owned(),
+            note: BOX_NOTE,
+            legend: Vec::new(),
+            wide: chart::boxes(boxes, Width::Wide)?,
+            narrow: chart::boxes(boxes, Width::Narrow)?,
+        }))
+    }
 }
 
 fn box_of(row: &Row) -> BoxFigures {

@@ -48,6 +48,25 @@ pub fn render(rows: &[Row], width: Option<u16>) -> String {
     table.trim_fmt()
 }
 
+/// Renders named figures, microseconds, with their sample counts.
+#[must_use]
+pub fn summaries(lines: &[(&str, u64, Summary)]) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(STYLE)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header([
+        "", "samples", "min", "p50", "p90", "p99", "p99.9", "max", "mean",
+    ]);
+    for (name, samples, of) in lines {
+        let figures = [of.min, of.p50, of.p90, of.p99, of.p999, of.max, of.mean].map(us);
+        let right = std::iter::once(samples.to_string()).chain(figures);
+        let cells = right.map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
+        table.add_row(std::iter::once(Cell::new(name)).chain(cells));
+    }
+    table.trim_fmt()
+}
+
 /// Columns of the terminal on standard output; `None` when it is none.
 #[must_use]
 pub fn terminal_width() -> Option<u16> {

@@ -11,6 +11,47 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 pub(super) fn page(results: &Results, figures: &[Figure]) -> Markup {
+    frame(
+        "Latency report",
+        &html! {
+            (head(results))
+            section { h2 { "Rows" } (filter(&results.rows)) (rows::table(&results.rows)) (how_to_read()) }
+            (all(figures))
+            (machines(results))
+            (settings(&results.rows))
+        },
+    )
+}
+
+/// A page of figures alone, with what a reader must know first.
+pub(super) fn figure_page(
+    title: &str,
+    sub: &str,
+    warnings: &[String],
+    figures: &[Figure],
+) -> Markup {
+    frame(
+        title,
+        &html! {
+            header {
+                h1 { (title) }
+                p.sub { (sub) }
+                @for warning in warnings { p { span.note { (warning) } } }
+            }
+            (all(figures))
+        },
+    )
+}
+
+fn all(figures: &[Figure]) -> Markup {
+    html! {
+        @for figure in figures { (figure_of(figure)) }
+        @if figures.is_empty() { p.empty { "No answers, so there is nothing to draw." } }
+    }
+}
+
+/// What is around every page.
+fn frame(title: &str, content: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -19,18 +60,11 @@ pub(super) fn page(results: &Results, figures: &[Figure]) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 link rel="icon" href="data:,";
-                title { "Latency report" }
+                title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                main {
-                    (head(results))
-                    section { h2 { "Rows" } (filter(&results.rows)) (rows::table(&results.rows)) (how_to_read()) }
-                    @for figure in figures { (figure_of(figure)) }
-                    @if figures.is_empty() { p.empty { "No answers, so there is nothing to draw." } }
-                    (machines(results))
-                    (settings(&results.rows))
-                }
+                main { (content) }
                 div #tip role="status" hidden {}
                 script { (PreEscaped(SCRIPT)) }
             }
