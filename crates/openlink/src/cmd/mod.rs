@@ -2,11 +2,13 @@
 
 mod box_cmd;
 mod bridge;
+mod doctor;
 mod loop_cmd;
 mod ping;
 mod relay;
 mod report;
 mod sim;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -29,6 +31,10 @@ pub(crate) enum Command {
     Loop(loop_cmd::Args),
     /// Judge this machine as the controller of a fake 1 kHz control box.
     Box(box_cmd::Args),
+    /// Examine this machine, or a recorded one, and say what to do.
+    Doctor(doctor::Args),
+    /// Read packet logs: times between packets, round trips, stages; or export them.
+    Trace(trace::Args),
 }
 
 /// Does it.
@@ -41,5 +47,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Sim(args) => sim::run(args),
         Command::Loop(args) => loop_cmd::run(args),
         Command::Box(args) => box_cmd::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Trace(args) => trace::run(args),
     }
 }

@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod control_box;
+mod doctor;
 mod live;
 mod periodic;
