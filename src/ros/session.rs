@@ -3,6 +3,7 @@
 //! rclrs installs no signal handler and the domain belongs to the context, so a process that serves two domains
 //! has two sessions, and every executable decides itself when to stop.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -19,6 +20,8 @@ pub struct Session {
     node: Node,
     commands: Arc<ExecutorCommands>,
     executor: Option<Executor>,
+    /// A parameter exists as long as its handle.
+    parameters: Vec<Box<dyn Any + Send>>,
     thread: Option<JoinHandle<Vec<rclrs::RclrsError>>>,
 }
 
@@ -41,6 +44,7 @@ impl Session {
             node,
             commands,
             executor: Some(executor),
+            parameters: Vec::new(),
             thread: None,
         })
     }
@@ -55,55 +59,11 @@ impl Session {
     ///
     /// # Errors
     /// A parameter that rclrs refuses.
-    pub fn declare(&self, args: &NodeArgs) -> Result<()> {
+    pub fn declare(&mut self, args: &NodeArgs) -> Result<()> {
         for (key, value) in args.effective() {
-            self.declare_one(&key, &value)
+            let parameter = declare(&self.node, &key, &value)
                 .with_context(|| format!("cannot declare parameter {key}"))?;
-        }
-        Ok(())
-    }
-
-    fn declare_one(&self, key: &str, value: &Value) -> Result<()> {
-        match value {
-            Value::Bool(value) => drop(
-                self.node
-                    .declare_parameter(key)
-                    .default(*value)
-                    .read_only()?,
-            ),
-            Value::Number(number) => match number.as_i64() {
-                Some(value) => drop(
-                    self.node
-                        .declare_parameter(key)
-                        .default(value)
-                        .read_only()?,
-                ),
-                None => {
-                    let value = number.as_f64().unwrap_or_default();
-                    drop(
-                        self.node
-                            .declare_parameter(key)
-                            .default(value)
-                            .read_only()?,
-                    );
-                }
-            },
-            Value::Array(items) => {
-                let items: Arc<[i64]> = items.iter().filter_map(Value::as_i64).collect();
-                drop(
-                    self.node
-                        .declare_parameter(key)
-                        .default(items)
-                        .read_only()?,
-                );
-            }
-            text => {
-                let text: Arc<str> = text
-                    .as_str()
-                    .map_or_else(|| text.to_string(), str::to_owned)
-                    .into();
-                drop(self.node.declare_parameter(key).default(text).read_only()?);
-            }
+            self.parameters.push(parameter);
         }
         Ok(())
     }
@@ -142,4 +102,28 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+fn declare(node: &Node, key: &str, value: &Value) -> Result<Box<dyn Any + Send>> {
+    Ok(match value {
+        Value::Bool(value) => Box::new(node.declare_parameter(key).default(*value).read_only()?),
+        Value::Number(number) => match number.as_i64() {
+            Some(value) => Box::new(node.declare_parameter(key).default(value).read_only()?),
+            None => {
+                let value = number.as_f64().unwrap_or_default();
+                Box::new(node.declare_parameter(key).default(value).read_only()?)
+            }
+        },
+        Value::Array(items) => {
+            let items: Arc<[i64]> = items.iter().filter_map(Value::as_i64).collect();
+            Box::new(node.declare_parameter(key).default(items).read_only()?)
+        }
+        text => {
+            let text: Arc<str> = text
+                .as_str()
+                .map_or_else(|| text.to_string(), str::to_owned)
+                .into();
+            Box::new(node.declare_parameter(key).default(text).read_only()?)
+        }
+    })
 }

@@ -102,14 +102,13 @@ impl Listeners {
         let services = Services { node, name, inbox };
         Ok(Self {
             _twists: [
-                topics.setpoint("cmd_vel", |twist| convert::cmd_vel(twist))?,
-                topics.setpoint("cmd_vel_legacy", |twist| convert::cmd_vel_legacy(twist))?,
+                topics.setpoint("cmd_vel", convert::cmd_vel)?,
+                topics.setpoint("cmd_vel_legacy", convert::cmd_vel_legacy)?,
             ],
             _hover: topics.setpoint("cmd_hover", convert::cmd_hover)?,
             _position: topics.setpoint("cmd_position", convert::cmd_position)?,
             _velocity_world: topics.setpoint("cmd_velocity_world", convert::cmd_velocity_world)?,
-            _full_state: topics
-                .setpoint("cmd_full_state", |state| convert::cmd_full_state(state))?,
+            _full_state: topics.setpoint("cmd_full_state", convert::cmd_full_state)?,
             _attitude: topics.setpoint("cmd_attitude", convert::cmd_attitude)?,
             _raw: topics.raw(profiles.raw)?,
             _emergency: services.serve("emergency", |_: &std_srvs::Empty_Request| {
