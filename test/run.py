@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed", re.M)
-PYTEST_RESULT = re.compile(r"^=+ (.*\b(?:passed|failed|error|errors)\b.*) in [\d.:]+", re.M)
+PYTEST_RESULT = re.compile(r"^(?:=+ )?(\d+ (?:passed|failed|errors?|skipped|deselected|warnings?)\b.*) in [\d.]+s", re.M)
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
 
 
@@ -82,6 +82,8 @@ def suites() -> list[Suite]:
     python = os.environ.get("OPENLINK_ROS_PYTHON", sys.executable)
     tools = os.environ.get("OPENLINK_TEST_PYTHON", sys.executable)
     with_ros = ["bash", str(ROOT / "scripts/with_ros.sh")]
+    # One target folder for all debug builds, so that dependencies are built once.
+    shared = {"OPENLINK_ROS_TARGET": str(target)}
     pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no"]
     binaries = {
         "OPENLINK_BIN": str(install / "bin/openlink"),
@@ -96,8 +98,8 @@ def suites() -> list[Suite]:
         Suite("rust", ["cargo", "test", "--locked", *library]),
         Suite("package", ["make", "build"]),
         Suite("ros-lint", [*with_ros, "cargo", "clippy", "--locked", "-p", "crazyflie_openlink", "--all-targets",
-                           "--", "-D", "warnings"]),
-        Suite("ros-rust", [*with_ros, "cargo", "test", "--locked", "-p", "crazyflie_openlink"]),
+                           "--", "-D", "warnings"], shared),
+        Suite("ros-rust", [*with_ros, "cargo", "test", "--locked", "-p", "crazyflie_openlink"], shared),
         Suite("launch", [*with_ros, python, *pytest, "test/launch"], binaries),
         Suite("cflib", [tools, *pytest, "test/cflib"], binaries),
         Suite("interop", [*with_ros, python, *pytest, "test/interop"], binaries),
