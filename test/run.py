@@ -104,6 +104,7 @@ def suites() -> list[Suite]:
         Suite("cflib", [tools, *pytest, "test/cflib"], binaries),
         Suite("interop", [*with_ros, python, *pytest, "test/interop"], binaries),
         Suite("nodes", [*with_ros, python, *pytest, "test/nodes"], binaries),
+        Suite("demo", [*with_ros, "python3", "scripts/demo.py", "--out", "out/test-demo", "--count", "100"], binaries),
         Suite("report", [tools, *pytest, "test/report"], binaries),
     ]
 
