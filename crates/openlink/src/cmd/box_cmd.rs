@@ -246,7 +246,7 @@ fn live_line(live: &Live, sent: u64) -> String {
 
 fn only_responder(args: &Args, peer: SocketAddr, stop: &AtomicBool) -> anyhow::Result<ExitCode> {
     let _memory = lock_memory(DEFAULT_PREFAULT);
-    let socket = call_box(peer).with_context(|| format!("--responder {peer}"))?;
+    let socket = call_box(peer, PATIENCE, stop).with_context(|| format!("--responder {peer}"))?;
     let responder = Responder::new(HoldStill, disturbance(args));
     let run = run_responder(&socket, &responder_plan(args), responder, stop)?;
     run.applied.refusals.iter().for_each(out::line);
@@ -367,7 +367,7 @@ fn disturbance(args: &Args) -> Disturbance {
 
 fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
-        .ok_or_else(|| format!("{text:?} is no time such as 500ms, 10s (at most an hour)"))
+        .ok_or_else(|| format!("{text:?} is no time such as 500ms, 10s, 2h (at most a day)"))
 }
 
 fn on_miss(text: &str) -> Result<OnMiss, String> {

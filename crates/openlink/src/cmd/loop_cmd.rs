@@ -263,7 +263,7 @@ fn pin(text: &str) -> anyhow::Result<Option<CpuList>> {
 
 fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
-        .ok_or_else(|| format!("{text:?} is no time such as 500ms, 10s (at most an hour)"))
+        .ok_or_else(|| format!("{text:?} is no time such as 500ms, 10s, 2h (at most a day)"))
 }
 
 fn parse_io(text: &str) -> Result<Io, String> {

@@ -3,4 +3,5 @@
 
 mod bridge;
 mod ping;
+mod realtime;
 mod tools;

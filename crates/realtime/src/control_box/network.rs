@@ -7,8 +7,10 @@ use std::io::{self, Read as _, Seek as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::Command;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
 use rustix::thread::gettid;
@@ -24,6 +26,9 @@ const UDP_HEADER: usize = 8;
 const BOX_ADDRESS: &str = "10.77.0.1";
 const RESPONDER_ADDRESS: &str = "10.77.0.2";
 const PORT: u16 = 1337;
+const CALL_EVERY: Duration = Duration::from_millis(100);
+/// The datagram by which a responder makes itself known to a box elsewhere.
+pub const HELLO: &[u8] = b"hello";
 
 /// Which link to make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -272,10 +277,7 @@ fn ip(arguments: &[&str]) -> io::Result<()> {
 ///
 /// # Errors
 /// When the address cannot be bound, or nobody calls within `patience`.
-pub fn wait_for_responder(
-    listen: SocketAddr,
-    patience: std::time::Duration,
-) -> io::Result<UdpSocket> {
+pub fn wait_for_responder(listen: SocketAddr, patience: Duration) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind(listen)?;
     socket.set_read_timeout(Some(patience))?;
     let mut hello = [0u8; 64];
@@ -292,11 +294,11 @@ pub fn wait_for_responder(
     Ok(socket)
 }
 
-/// Opens the socket of a responder and calls the box.
+/// Opens the socket of a responder and calls the box every 100 ms until it answers.
 ///
 /// # Errors
-/// When no socket can be made or the call cannot be sent.
-pub fn call_box(peer: SocketAddr) -> io::Result<UdpSocket> {
+/// When no socket can be made, or the box does not answer within `patience`.
+pub fn call_box(peer: SocketAddr, patience: Duration, stop: &AtomicBool) -> io::Result<UdpSocket> {
     let any: SocketAddr = if peer.is_ipv6() {
         ([0u16; 8], 0).into()
     } else {
@@ -304,8 +306,21 @@ pub fn call_box(peer: SocketAddr) -> io::Result<UdpSocket> {
     };
     let socket = UdpSocket::bind(any)?;
     socket.connect(peer)?;
-    socket.send(b"hello")?;
-    Ok(socket)
+    socket.set_read_timeout(Some(CALL_EVERY))?;
+    let give_up = Instant::now() + patience;
+    while Instant::now() < give_up && !stop.load(Ordering::Relaxed) {
+        let refused = socket.send(HELLO).is_err();
+        match socket.peek(&mut [0u8; 8]) {
+            Ok(_) => return Ok(socket),
+            // The box is not there yet: the network says so at once, the caller waits all the same.
+            Err(_) if refused => thread::sleep(CALL_EVERY),
+            Err(_) => {}
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::TimedOut,
+        format!("no box answered within {patience:?}"),
+    ))
 }
 
 #[cfg(test)]

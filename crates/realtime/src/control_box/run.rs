@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::network::Cable;
+use super::network::{Cable, HELLO};
 use super::responder::{Controller, Responder, Waiting};
 use super::rules::{ControlBox, Event, Rules};
 use super::score::Score;
@@ -180,6 +180,7 @@ fn take_replies(machine: &mut ControlBox, socket: &UdpSocket) -> io::Result<()> 
     let mut bytes = [0u8; REPLY_BYTES + 1];
     loop {
         match socket.recv(&mut bytes) {
+            Ok(length) if bytes[..length] == *HELLO => {}
             Ok(length) => {
                 machine.handle_reply(SystemClock.now(), &bytes[..length]);
             }

@@ -123,7 +123,7 @@ macro_rules! sysctl {
             concat!(
                 "echo '",
                 $setting,
-                "' | sudo tee /etc/sysctl.d/90-openlink.conf && sudo sysctl --system"
+                "' | sudo tee -a /etc/sysctl.d/90-openlink.conf && sudo sysctl --system"
             ),
             $risk,
         )

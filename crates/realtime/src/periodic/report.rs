@@ -159,7 +159,7 @@ impl Document {
 
     fn rows(&self) -> Vec<Vec<String>> {
         let head = [
-            "policy", "load", "pin", "wake p50", "p99.9", "max us", "% period", "exec p50",
+            "policy", "load", "pin", "wake min", "p50", "p99.9", "max us", "% period", "exec p50",
             "exec max", "cpu p50", "miss", "skip", "cycles", "verdict",
         ];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -253,9 +253,10 @@ fn row(cell: &CellResult) -> Vec<String> {
         .map_or_else(|| "-".to_owned(), ToString::to_string);
     let mut row = vec![cell.policy.to_string(), cell.load.name().to_owned(), pin];
     match &cell.figures {
-        None => row.extend(std::iter::repeat_n("-".to_owned(), 10)),
+        None => row.extend(std::iter::repeat_n("-".to_owned(), 11)),
         Some(figures) => {
             let times = [
+                figures.wake_us.min,
                 figures.wake_us.p50,
                 figures.wake_us.p999,
                 figures.wake_us.max,

@@ -288,6 +288,15 @@ mod tests {
     }
 
     #[test]
+    fn looking_at_the_counters_allocates_nothing() {
+        let mut watch = Watch::new(1_000_000_000);
+        let looks = allocation_counter::measure(|| {
+            (0..50).for_each(|slot| watch.observe(&Cycle::default(), Some(slot % WORST)));
+        });
+        assert_eq!(looks.count_total, 0);
+    }
+
+    #[test]
     fn counters_of_this_machine_can_be_read() {
         let files = FILES.map(|path| File::open(path).ok());
         let mut sample = Sample::sized_for(&files);

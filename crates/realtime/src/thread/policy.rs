@@ -50,6 +50,7 @@ const SLICE: (Duration, Duration) = (Duration::from_micros(100), Duration::from_
 const SHORT_SLICE: Duration = SLICE.0;
 /// The kernel refuses shorter runtimes (`DL_SCALE` in `kernel/sched/sched.h`).
 const MIN_RUNTIME: Duration = Duration::from_nanos(1024);
+const DAY_NS: f64 = 86_400e9;
 const FORMS: &str = "expected other, other:SLICE (0.1ms to 100ms), fifo[:1-99], rr[:1-99] or deadline:RUNTIME/DEADLINE/PERIOD";
 
 impl Policy {
@@ -209,7 +210,7 @@ fn deadline(text: &str) -> Result<Policy, &'static str> {
     })
 }
 
-/// A decimal number with a unit of `ns`, `us`, `ms` or `s`; `None` for anything else or above an hour.
+/// A decimal number with a unit of `ns`, `us`, `ms`, `s`, `min` or `h`; `None` for anything else or above a day.
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();
@@ -220,10 +221,12 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
         "us" | "µs" => 1e-6,
         "ms" => 1e-3,
         "s" => 1.0,
+        "min" => 60.0,
+        "h" => 3600.0,
         _ => return None,
     };
     let nanoseconds = (number * scale * 1e9).round();
-    (nanoseconds <= 3.6e12).then(|| Duration::from_nanos(nanoseconds as u64))
+    (nanoseconds <= DAY_NS).then(|| Duration::from_nanos(nanoseconds as u64))
 }
 
 impl fmt::Display for Policy {
@@ -291,6 +294,15 @@ mod tests {
         ] {
             let error = text.parse::<Policy>().unwrap_err().to_string();
             assert!(error.contains(part) && error.contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn times_have_units_and_a_bound() {
+        assert_eq!(parse_duration("1.5ms"), Some(Duration::from_micros(1500)));
+        assert_eq!(parse_duration("24h"), Some(Duration::from_secs(86_400)));
+        for text in ["", "5", "s", "-1s", "1d", "24.1h", "1.2.3s"] {
+            assert_eq!(parse_duration(text), None, "{text}");
         }
     }
 

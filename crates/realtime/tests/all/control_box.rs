@@ -416,3 +416,24 @@ fn a_simulated_minute_is_held_still_without_a_miss() {
             .all(|position| position.abs() < 1e-3)
     );
 }
+
+#[test]
+fn a_cycle_of_the_box_allocates_nothing() {
+    let mut machine = ControlBox::new(Rules::default(), Mono(MS)).unwrap();
+    let mut reply = [0; REPLY_BYTES];
+    let cycles = allocation_counter::measure(|| {
+        for cycle in 1..=1000 {
+            machine.handle_timeout(Mono(cycle * MS));
+            if let Some(state) = machine.poll_transmit().filter(|state| state.id % 7 > 0) {
+                Command {
+                    id: state.id,
+                    ..Command::default()
+                }
+                .encode(&mut reply);
+                machine.handle_reply(Mono(cycle * MS + 100 * US), &reply);
+            }
+        }
+    });
+    assert_eq!(cycles.count_total, 0);
+    assert!(machine.score().counts.missed > 100);
+}

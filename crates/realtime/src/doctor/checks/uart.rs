@@ -143,15 +143,30 @@ fn port(machine: &Machine, name: String) -> Option<(String, String, Kind)> {
         .lines()
         .find_map(|line| line.strip_prefix("DRIVER="))?
         .to_owned();
-    let kind = match driver.as_str() {
+    // A port of type 0 is a slot that the driver lists although no chip is there.
+    let empty =
+        machine.number(&format!("/sys/class/tty/{name}/type")) == Some(0) || driver == "serial8250";
+    (!empty).then(|| {
+        let kind = kind(machine, &name, &driver);
+        (name, driver, kind)
+    })
+}
+
+/// By driver, or by name where the kernel (6.5 and later) shows its generic `port` driver.
+fn kind(machine: &Machine, name: &str, driver: &str) -> Kind {
+    let pi = || {
+        machine
+            .text("/proc/device-tree/model")
+            .is_some_and(|model| model.contains("Raspberry Pi"))
+    };
+    match driver {
         "uart-pl011" => Kind::Pl011,
         "bcm2835-aux-uart" => Kind::MiniUart,
+        _ if name.starts_with("ttyAMA") => Kind::Pl011,
         _ if name.starts_with("ttyUSB") || name.starts_with("ttyACM") => Kind::Usb,
-        // Legacy ports that the driver lists although no chip is there.
-        "serial8250" => return None,
+        _ if name.starts_with("ttyS") && pi() => Kind::MiniUart,
         _ => Kind::Other,
-    };
-    Some((name, driver, kind))
+    }
 }
 
 fn no_port(profile: Profile) -> Judgement {
