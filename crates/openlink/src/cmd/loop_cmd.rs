@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// Time before it that is left out, at least one cycle.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     warmup: Duration,
-    /// Policies of the loop, or `all`: other, other:SLICE, fifo[:P], rr[:P], deadline[:RUNTIME/DEADLINE/PERIOD].
+    /// Policies of the loop, or `all`: `other`, `other:SLICE`, `fifo[:P]`, `rr[:P]`, `deadline[:RUNTIME/DEADLINE/PERIOD]`.
     #[arg(
         long,
         value_name = "POLICY",
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     /// CPUs the loop is confined to (`none`, `1`, `2-3`); several values give several rows.
     #[arg(long, value_name = "CPUS", default_value = "none")]
     pin: Vec<String>,
-    /// An exchange in the loop in place of the computation: none, pty, uart:PATH[@BAUD], udp[:HOST:PORT].
+    /// An exchange in the loop in place of the computation: `none`, `pty`, `uart:PATH[@BAUD]`, `udp[:HOST:PORT]`.
     #[arg(long, value_name = "IO", default_value = "none", value_parser = parse_io)]
     io: Io,
     /// Working set of the computation, KiB.
