@@ -86,6 +86,7 @@ def suites() -> list[Suite]:
     shared = {"OPENLINK_ROS_TARGET": str(target)}
     pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no"]
     binaries = {
+        "OPENLINK": str(install / "bin/openlink"),
         "OPENLINK_BIN": str(install / "bin/openlink"),
         "OPENLINK_CRTP_VECTORS": str(target / "debug/examples/crtp_vectors"),
     }
