@@ -5,6 +5,7 @@
 //! sleeps and starts no thread; the [`Reactor`] that owns it does the waiting.
 
 mod interface;
+pub mod key_file;
 mod open;
 mod poll;
 mod prrt;

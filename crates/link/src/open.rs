@@ -8,6 +8,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::Instant;
 
 use crate::interface::Link;
+use crate::key_file;
 use crate::prrt::{PrrtLink, PrrtOptions};
 use crate::pty::PtyLink;
 use crate::sim::SimLink;
@@ -49,6 +50,9 @@ pub enum OpenError {
     /// The port is in use, forbidden, or no serial port. The text names it.
     #[error(transparent)]
     Uart(#[from] UartError),
+    /// The keys cannot be used. The text names the file.
+    #[error(transparent)]
+    Keys(#[from] key_file::KeyFileError),
     /// There is no pseudo-terminal to be had.
     #[error(transparent)]
     Pty(#[from] crtp_uart::pty::PtyError),
@@ -113,6 +117,7 @@ fn open_prrt(
     let options = PrrtOptions {
         target_delay: prrt.target_delay,
         insecure: prrt.insecure,
+        keys: prrt.keys.as_deref().map(key_file::read).transpose()?,
     };
     let link = if prrt.net.listens(role) {
         PrrtLink::listen(now, address, options)

@@ -37,21 +37,24 @@ pub struct PrrtLink {
 }
 
 /// What of the transport's settings a link chooses.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PrrtOptions {
     /// Longest life of a setpoint.
     pub target_delay: Duration,
     /// Allow plain text beyond this host.
     pub insecure: bool,
+    /// Encrypt with these.
+    pub keys: Option<prrt::Keys>,
 }
 
 impl PrrtOptions {
-    fn config(self) -> Config {
+    fn config(&self) -> Config {
         Config {
             max_message: MAX_MESSAGE,
             send_bytes: QUEUE_BYTES,
             receive_bytes: QUEUE_BYTES,
             insecure: self.insecure,
+            keys: self.keys.clone(),
             ..Config::default()
         }
     }

@@ -58,6 +58,8 @@ pub struct PrrtUri {
     pub target_delay: Duration,
     /// `insecure=1`: plain text is allowed beyond this host.
     pub insecure: bool,
+    /// `keys=/path`: encrypt with the keys in this file.
+    pub keys: Option<PathBuf>,
 }
 
 /// A Crazyradio address, passed on as it is.
@@ -79,7 +81,7 @@ pub struct SimUri {
 pub enum Uri {
     /// `uart:///dev/ttyAMA0?baud=576000&framing=cpx`
     Uart(UartUri),
-    /// `prrt://host:port[/target_delay_ms][?listen=1][&insecure=1]`
+    /// `prrt://host:port[/target_delay_ms][?listen=1][&keys=/path][&insecure=1]`
     Prrt(PrrtUri),
     /// `udp://host:port[?listen=1]`: one CRTP packet a datagram, as cflib has it.
     Udp(NetUri),
@@ -208,12 +210,17 @@ fn prrt(parts: &Parts<'_>) -> Result<PrrtUri, UriError> {
     let mut query = parts.query()?;
     let listen = query.flag("listen")?;
     let insecure = query.flag("insecure")?.unwrap_or(false);
-    query.end("listen, insecure")?;
+    let keys = query.path("keys")?;
+    query.end("listen, keys, insecure")?;
+    if insecure && keys.is_some() {
+        return Err(parts.refuse("insecure", "1", "either keys=/path or insecure=1"));
+    }
     let (address, delay) = parts.rest.split_once('/').unwrap_or((parts.rest, ""));
     Ok(PrrtUri {
         net: parts.address(address, listen)?,
         target_delay: target_delay(parts, delay)?,
         insecure,
+        keys,
     })
 }
 
@@ -296,7 +303,11 @@ impl fmt::Display for PrrtUri {
             .listen
             .map(|listen| format!("listen={}", u8::from(listen)));
         let insecure = self.insecure.then(|| "insecure=1".to_owned());
-        let options: Vec<_> = listen.into_iter().chain(insecure).collect();
+        let keys = self
+            .keys
+            .as_ref()
+            .map(|path| format!("keys={}", path.display()));
+        let options: Vec<_> = listen.into_iter().chain(keys).chain(insecure).collect();
         if options.is_empty() {
             return Ok(());
         }

@@ -14,6 +14,7 @@ use link::{
 const OPTIONS: PrrtOptions = PrrtOptions {
     target_delay: Duration::from_millis(50),
     insecure: false,
+    keys: None,
 };
 
 fn listener(address: SocketAddr) -> (Box<dyn Link>, SocketAddr) {

@@ -79,10 +79,11 @@ pub(crate) fn address(uri: &PrrtUri) -> anyhow::Result<SocketAddr> {
         .with_context(|| format!("host {host:?} has no address"))
 }
 
-/// Room for messages of 4 MiB.
-pub(crate) fn config(uri: &PrrtUri) -> Config {
-    Config {
+/// Room for messages of 4 MiB, encrypted where the URI names keys.
+pub(crate) fn config(uri: &PrrtUri) -> anyhow::Result<Config> {
+    Ok(Config {
         insecure: uri.insecure,
+        keys: uri.keys.as_deref().map(link::key_file::read).transpose()?,
         ..Config::default()
-    }
+    })
 }

@@ -1,6 +1,7 @@
 //! Cutting a URI into scheme, rest and options, with errors that name the part.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use super::{Framing, NetUri, UriError};
 
@@ -106,6 +107,15 @@ impl Query<'_> {
             Some("0") => Ok(Some(false)),
             Some("1") => Ok(Some(true)),
             Some(other) => Err(refusal(text, key, other, "0 or 1")),
+        }
+    }
+
+    pub(super) fn path(&mut self, key: &'static str) -> Result<Option<PathBuf>, UriError> {
+        let text = self.text;
+        match self.take(key) {
+            None => Ok(None),
+            Some(path) if path.starts_with('/') => Ok(Some(path.into())),
+            Some(other) => Err(refusal(text, key, other, "an absolute path")),
         }
     }
 

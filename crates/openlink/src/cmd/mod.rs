@@ -3,6 +3,7 @@
 mod box_cmd;
 mod bridge;
 mod doctor;
+mod keys;
 mod loop_cmd;
 mod ping;
 mod relay;
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     Box(box_cmd::Args),
     /// Examine this machine, or a recorded one, and say what to do.
     Doctor(doctor::Args),
+    /// Make and keep the keys that the paced transport encrypts with.
+    Keys(keys::Args),
     /// Read packet logs: times between packets, round trips, stages; or export them.
     Trace(trace::Args),
 }
@@ -48,6 +51,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Loop(args) => loop_cmd::run(args),
         Command::Box(args) => box_cmd::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Keys(args) => keys::run(args),
         Command::Trace(args) => trace::run(args),
     }
 }

@@ -53,7 +53,7 @@ struct Relay {
 impl Relay {
     fn open(uri: &Uri) -> anyhow::Result<Self> {
         let prrt = raw::prrt_uri(uri)?;
-        let (now, address, config) = (Instant::now(), raw::address(prrt)?, raw::config(prrt));
+        let (now, address, config) = (Instant::now(), raw::address(prrt)?, raw::config(prrt)?);
         let driver = if uri.listens(Role::From) {
             Driver::listen(now, address, config)?
         } else {

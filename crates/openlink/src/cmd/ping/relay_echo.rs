@@ -41,7 +41,7 @@ impl Run {
         timer::make_exact();
         let prrt = raw::prrt_uri(uri)?;
         let (driver, peer) =
-            Driver::connect(Instant::now(), raw::address(prrt)?, raw::config(prrt))?;
+            Driver::connect(Instant::now(), raw::address(prrt)?, raw::config(prrt)?)?;
         Ok(Self {
             raw: Raw::around(driver)?,
             peer,
