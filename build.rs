@@ -17,7 +17,17 @@ fn main() {
     }
     compile(&prefixes);
     list_interop_types(&prefixes);
-    for prefix in &prefixes {
+    set_run_paths(&prefixes);
+}
+
+/// Installed executables find our libraries beside them and those of ROS where it is; the staging prefix belongs to
+/// the build folder, which may be gone by then.
+fn set_run_paths(prefixes: &[PathBuf]) {
+    println!("cargo:rustc-link-arg-bins=-Wl,-rpath,$ORIGIN/..");
+    for prefix in prefixes
+        .iter()
+        .filter(|prefix| !prefix.ends_with("rust_staging"))
+    {
         println!(
             "cargo:rustc-link-arg-bins=-Wl,-rpath,{}",
             prefix.join("lib").display()
