@@ -38,8 +38,20 @@ pub fn main(name: &str, run: impl FnOnce(&ros::args::NodeArgs) -> anyhow::Result
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{error:#}");
+            tracing::error!("{}", told_once(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// An error with those of its causes that its text does not name already.
+fn told_once(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !text.contains(&cause) {
+            let colon = if text.is_empty() { "" } else { ": " };
+            text = format!("{text}{colon}{cause}");
+        }
+    }
+    text
 }

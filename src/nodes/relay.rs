@@ -49,6 +49,7 @@ impl Settings {
             hold: Duration::from_secs_f64(args.float("hold_ms", 0.0, 0.0..=MAX_HOLD_MS)? / 1e3),
         };
         args.refuse_unknown()?;
+        super::refuse_equal_topics(&settings.probe_topic, &settings.echo_topic)?;
         Ok(settings)
     }
 }

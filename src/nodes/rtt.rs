@@ -74,7 +74,7 @@ impl Wire {
             if Instant::now() >= end {
                 let (probe, echo) = (self.publisher.topic_name(), self.subscription.topic_name());
                 bail!(
-                    "no relay within {limit:?}: {} on {probe}, {} on {echo}; is one running in a domain that is joined to this one?",
+                    "no relay within {limit:?}: {} on {probe}, {} on {echo}; {}",
                     if listens {
                         "a subscription"
                     } else {
@@ -85,11 +85,25 @@ impl Wire {
                     } else {
                         "no publisher"
                     },
+                    self.why_no_peer(listens)?,
                 );
             }
             std::thread::sleep(GLANCE);
         }
         Ok(())
+    }
+
+    /// A subscription that is there and does not match can only be of another QoS.
+    fn why_no_peer(&self, listens: bool) -> Result<&'static str> {
+        let there = self
+            .node
+            .count_subscriptions(&self.publisher.topic_name())?
+            > 0;
+        Ok(if there && !listens {
+            "a relay is there, but its QoS does not fit ours: a reliable subscription hears no best-effort publisher"
+        } else {
+            "is one running in a domain that is joined to this one?"
+        })
     }
 
     fn send(&self, message: &mut RttProbe, probe: &Probe) -> Result<(), rclrs::RclrsError> {
@@ -220,6 +234,10 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         );
     }
     session.stop();
+    if rows.is_empty() {
+        let output = settings.output.display();
+        bail!("stopped before anything was measured; {output} is left as it was");
+    }
     let host = Host::read().with_version("rmw", &crate::rcl_raw::rmw_name());
     Results::new(host, rows).write(&settings.output)?;
     tracing::info!(file = %settings.output.display(), "results written");

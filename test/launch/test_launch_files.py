@@ -74,7 +74,7 @@ def test_every_include_passes_declared_arguments(path):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_openlink_subcommand_exists(path):
     for executable in ElementTree.parse(path).getroot().findall("executable"):
-        words = executable.get("cmd").split()
+        words = re.sub(r"\$\([^)]*\)", "SUBSTITUTED", executable.get("cmd")).split()
         command = [INSTALL / "bin/openlink", words[1], "--help"]
         help_text = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
         assert all(word in help_text for word in words if word.startswith("--"))

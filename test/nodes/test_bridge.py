@@ -242,6 +242,7 @@ def test_emergency_locks_the_drone(rig):
     pilot.call("emergency", Empty)
     wait_until(lambda: pilot.last("status").supervisor_info & Status.SUPERVISOR_INFO_IS_LOCKED, what="the locked bit")
     wait_until(lambda: pilot.place[2] < 0.05, what="the fall")
+    assert rig.program.log.count("the drone is locked") == 1
     rig.finish()
 
 
@@ -273,6 +274,7 @@ def test_an_unreachable_robot_disturbs_no_other(rig):
     (ROBOT.format(name="cf1", uri="serial://x"), "serial"),
     (ROBOT.format(name="cf1", uri="sim://").replace("true", "false"), "none is enabled"),
     (ROBOT.format(name="cf1", uri="sim://") + "    colour: red\n", "colour"),
+    (ROBOT.format(name="cf1", uri="udp://127.0.0.1:9") + ROBOT.format(name="cf2", uri="udp://127.0.0.1:9"), "robots.cf1"),
 ])
 def test_bad_fleet_files_are_refused_before_anything_starts(node_program, tmp_path, domain, robots, part):
     fleet = tmp_path / "crazyflies.yaml"

@@ -144,3 +144,29 @@ def test_parameters_are_visible_as_read_only(node_program, peer, domain):
     refused = writer.call_async(SetParameters.Request(parameters=[change]))
     wait_until(refused.done, what="the answer")
     assert not refused.result().results[0].successful
+
+
+@pytest.mark.parametrize("executable", ["rtt", "relay"])
+def test_a_prober_that_would_hear_itself_is_refused(node_program, domain, executable):
+    program = node_program(executable, domain_id=domain, echo_topic="/rtt/probe")
+    assert program.wait(20) == 1 and "echo_topic" in program.log
+
+
+def test_stopped_before_the_relay_came_leaves_old_results_alone(node_program, tmp_path, domain):
+    output = tmp_path / "results.json"
+    output.write_text("mine", encoding="utf-8")
+    prober = node_program("rtt", domain_id=domain, output=output)
+    prober.wait_for("waiting for the relay")
+    assert prober.stop() == 1 and output.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_relay_with_another_qos_is_named_as_the_cause(node_program, domain):
+    node_program("relay", domain_id=domain).wait_for("relay is up")
+    prober = node_program("rtt", domain_id=domain, wait_s=4, qos__rtt__profile="sensor_data")
+    assert prober.wait(40) == 1 and "QoS does not fit" in prober.log
+
+
+def test_a_tiny_rate_is_refused(node_program, domain):
+    node_program("relay", domain_id=domain)
+    prober = node_program("rtt", domain_id=domain, rate_hz="1.0e-300")
+    assert prober.wait(40) == 1 and "0.001" in prober.log and "panicked" not in prober.log

@@ -17,9 +17,12 @@ pub enum PtyError {
     /// The system has none to give.
     #[error("no pseudo-terminal: {0}")]
     Open(#[from] io::Error),
-    /// Something that is no symbolic link is in the way; it stays untouched.
-    #[error("{} exists and is no symbolic link, choose another path", .0.display())]
+    /// Something that is no symbolic link to a pseudo-terminal is in the way; it stays untouched.
+    #[error("{} exists and is no symbolic link to a pseudo-terminal, choose another path", .0.display())]
     InTheWay(PathBuf),
+    /// Another program's pseudo-terminal is linked there; it stays untouched.
+    #[error("{} is in use by another program; end it, or remove the link if it is stale", .0.display())]
+    InUse(PathBuf),
     /// The symbolic link could not be made.
     #[error("cannot link {link} to the pseudo-terminal: {source}", link = .0.display(), source = .1)]
     Link(PathBuf, io::Error),
@@ -107,11 +110,17 @@ fn pair() -> rustix::io::Result<(OwnedFd, OwnedFd, PathBuf)> {
 
 fn make_link(target: &Path, link: &Path) -> Result<(), PtyError> {
     match std::fs::symlink_metadata(link) {
-        Ok(found) if !found.is_symlink() => return Err(PtyError::InTheWay(link.to_owned())),
+        Ok(_) if !is_pty_link(link) => return Err(PtyError::InTheWay(link.to_owned())),
+        Ok(_) if link.exists() => return Err(PtyError::InUse(link.to_owned())),
         Ok(_) => std::fs::remove_file(link).map_err(|e| PtyError::Link(link.to_owned(), e))?,
         Err(_) => {}
     }
     std::os::unix::fs::symlink(target, link).map_err(|e| PtyError::Link(link.to_owned(), e))
+}
+
+/// Whether `link` was made by [`Pty::open`], of this program or another.
+fn is_pty_link(link: &Path) -> bool {
+    std::fs::read_link(link).is_ok_and(|target| target.starts_with("/dev/pts"))
 }
 
 #[cfg(test)]
@@ -135,17 +144,29 @@ mod tests {
         let file = dir.path().join("notes");
         std::fs::write(&file, "mine").unwrap();
         let error = Pty::open(Some(&file)).unwrap_err();
-        assert!(error.to_string().contains("no symbolic link"), "{error}");
+        assert!(error.to_string().contains("notes"), "{error}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
     }
 
     #[test]
-    fn a_link_that_was_taken_over_stays() {
+    fn a_live_link_of_another_program_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let link = dir.path().join("cf");
-        let old = Pty::open(Some(&link)).unwrap();
-        let new = Pty::open(Some(&link)).unwrap();
-        drop(old);
-        assert_eq!(std::fs::read_link(&link).unwrap(), new.path());
+        let first = Pty::open(Some(&link)).unwrap();
+        let error = Pty::open(Some(&link)).unwrap_err();
+        assert!(error.to_string().contains("in use"), "{error}");
+        assert_eq!(std::fs::read_link(&link).unwrap(), first.path());
+    }
+
+    #[test]
+    fn a_link_to_anything_but_a_pseudo_terminal_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("serial0");
+        for target in ["/dev/null", "ttyAMA0"] {
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            assert!(Pty::open(Some(&link)).is_err());
+            assert_eq!(std::fs::read_link(&link).unwrap(), Path::new(target));
+            std::fs::remove_file(&link).unwrap();
+        }
     }
 }

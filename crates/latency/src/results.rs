@@ -139,8 +139,17 @@ impl Results {
     }
 }
 
-/// Writes `bytes` next to `path` and renames the result.
+/// Writes `bytes` next to `path` and renames the result. What is there and no regular file (a device, a pipe) is
+/// written to, and a symbolic link stays one.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return std::fs::OpenOptions::new()
+            .write(true)
+            .open(path)?
+            .write_all(bytes);
+    }
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let path = real.as_path();
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -36,6 +36,10 @@ pub struct PrrtLink {
     stats: LinkStats,
 }
 
+/// A peer that is silent for so long is called anew. Well before the firmware locks at 2 s, so that a bridge that was
+/// restarted in flight is there again in time; well above the pauses of a Wi-Fi that saves power.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// What of the transport's settings a link chooses.
 #[derive(Clone, Debug)]
 pub struct PrrtOptions {
@@ -53,6 +57,7 @@ impl PrrtOptions {
             max_message: MAX_MESSAGE,
             send_bytes: QUEUE_BYTES,
             receive_bytes: QUEUE_BYTES,
+            idle_timeout: SILENCE,
             insecure: self.insecure,
             keys: self.keys.clone(),
             ..Config::default()

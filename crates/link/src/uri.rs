@@ -135,6 +135,20 @@ impl Uri {
         }
     }
 
+    /// Where it leads, without options: two links with the same place meet.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match self {
+            Self::Uart(uart) => uart.path.display().to_string(),
+            Self::Pty(path) => path.display().to_string(),
+            Self::Prrt(prrt) => format!("udp://{}", prrt.net.address()),
+            Self::Udp(net) => format!("udp://{}", net.address()),
+            Self::Tcp(net) => format!("tcp://{}", net.address()),
+            Self::Radio(radio) => format!("radio://{}", radio.address),
+            Self::Sim(_) => "sim://".to_owned(),
+        }
+    }
+
     fn net(&self) -> Option<&NetUri> {
         match self {
             Self::Prrt(prrt) => Some(&prrt.net),

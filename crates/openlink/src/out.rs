@@ -12,9 +12,16 @@ pub(crate) fn line(text: impl Display) {
     let _closed_pipe = writeln!(std::io::stdout().lock(), "{text}");
 }
 
-/// An error with its causes, on standard error.
+/// An error with those of its causes that its text does not name already, on standard error.
 pub(crate) fn error(error: &anyhow::Error) {
-    let _closed_pipe = writeln!(std::io::stderr().lock(), "openlink: {error:#}");
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !text.contains(&cause) {
+            let colon = if text.is_empty() { "" } else { ": " };
+            text = format!("{text}{colon}{cause}");
+        }
+    }
+    let _closed_pipe = writeln!(std::io::stderr().lock(), "openlink: {text}");
 }
 
 /// One value as a line of JSON on standard output.

@@ -34,6 +34,8 @@ pub(super) struct Robot {
     pub(super) publishers: Publishers,
     pub(super) custom: BTreeMap<String, Publisher<LogDataGeneric>>,
     pub(super) refused_setpoints: u64,
+    /// The supervisor's bits, as last reported.
+    pub(super) supervisor: u16,
     pub(super) waiting: BTreeMap<Ticket, oneshot::Sender<Outcome>>,
 }
 
@@ -180,6 +182,9 @@ impl Robot {
     }
 
     fn handle_event(&mut self, event: DroneEvent) -> Result<(), rclrs::RclrsError> {
+        if let DroneEvent::Status(status) = &event {
+            self.note_trouble(status.supervisor.0);
+        }
         let world = || convert::header(wall_ns(), &self.frame);
         let body = || convert::header(wall_ns(), &self.name);
         let out = &self.publishers;
@@ -219,6 +224,21 @@ impl Robot {
             | DroneEvent::Notice(_) => self.log(&event),
         }
         Ok(())
+    }
+
+    /// One line when the drone can no longer fly.
+    fn note_trouble(&mut self, bits: u16) {
+        const TROUBLE: [(u16, &str); 3] = [
+            (1 << 5, "tumbled"),
+            (1 << 6, "locked: restart it before the next flight"),
+            (1 << 7, "crashed: it needs a recovery request"),
+        ];
+        for (bit, what) in TROUBLE {
+            if bits & bit & !self.supervisor != 0 {
+                tracing::warn!(robot = self.name, "the drone is {what}");
+            }
+        }
+        self.supervisor = bits;
     }
 
     fn log(&self, event: &DroneEvent) {

@@ -148,6 +148,7 @@ fn create_robots(
             publishers,
             custom,
             refused_setpoints: 0,
+            supervisor: 0,
             waiting: BTreeMap::new(),
         });
     }

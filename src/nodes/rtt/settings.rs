@@ -66,6 +66,7 @@ impl Settings {
             base: base_plan(args, wait)?,
         };
         args.refuse_unknown()?;
+        crate::nodes::refuse_equal_topics(&settings.probe_topic, &settings.echo_topic)?;
         Ok(settings)
     }
 

@@ -37,9 +37,23 @@ pub(super) fn fleet(file: &File) -> Result<Fleet, FleetError> {
         .robots
         .iter()
         .map(|(name, robot)| Layers::new(file, name, robot)?.resolve());
-    Ok(Fleet {
-        robots: robots.collect::<Result<_, _>>()?,
-    })
+    let robots: Vec<Robot> = robots.collect::<Result<_, _>>()?;
+    refuse_shared_links(&robots)?;
+    Ok(Fleet { robots })
+}
+
+/// Two robots on one link would both command the one drone behind it. A `sim://` is a drone of its own each time.
+fn refuse_shared_links(robots: &[Robot]) -> Result<(), FleetError> {
+    let mut seen: BTreeMap<String, &RobotName> = BTreeMap::new();
+    let connected = robots.iter().filter(|robot| robot.enabled);
+    for robot in connected.filter(|robot| !matches!(robot.uri, link::Uri::Sim(_))) {
+        if let Some(other) = seen.insert(robot.uri.place(), &robot.name) {
+            let key = format!("robots.{}.uri", robot.name);
+            let allowed = format!("another link than that of robots.{other}");
+            return Err(refuse(key, &robot.uri, allowed));
+        }
+    }
+    Ok(())
 }
 
 /// A robot and what lies under it.

@@ -8,7 +8,8 @@ use crate::time::MonoNs;
 pub const MAX_PROBES: u64 = 5_000_000;
 /// Largest payload, bytes.
 pub const MAX_BYTES: usize = 4 << 20;
-/// Highest rate, Hz.
+/// Lowest and highest rate, Hz.
+const MIN_HZ: f64 = 0.001;
 const MAX_HZ: f64 = 100_000.0;
 /// Longest time-out, drain, wait and settling time.
 const MAX_WAIT: Duration = Duration::from_secs(600);
@@ -89,7 +90,7 @@ pub enum PlanError {
     #[error("bytes {0}: 0 to {MAX_BYTES}")]
     Bytes(usize),
     /// A rate that is no rate.
-    #[error("rate {0} Hz: above 0, at most {MAX_HZ}")]
+    #[error("rate {0} Hz: {MIN_HZ} to {MAX_HZ}")]
     Rate(f64),
     /// A time that is out of range.
     #[error("{key} {value:?}: {at_least:?} to {MAX_WAIT:?}")]
@@ -118,7 +119,7 @@ impl Plan {
         }
         self.check_times()?;
         match self.mode {
-            Mode::Rate { hz } if !(hz > 0.0 && hz <= MAX_HZ) => Err(PlanError::Rate(hz)),
+            Mode::Rate { hz } if !(MIN_HZ..=MAX_HZ).contains(&hz) => Err(PlanError::Rate(hz)),
             Mode::Rate { .. } | Mode::PingPong { .. } => Ok(()),
         }
     }
@@ -158,7 +159,9 @@ impl Plan {
             Mode::PingPong { .. } => None,
             // Each instant is computed from the start, so that rounding does not add up.
             Mode::Rate { hz } => Some(MonoNs(
-                start.0 + (sequence as f64 * 1e9 / hz).round() as u64,
+                start
+                    .0
+                    .saturating_add((sequence as f64 * 1e9 / hz).round() as u64),
             )),
         }
     }

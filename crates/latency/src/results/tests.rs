@@ -179,3 +179,18 @@ fn sizes_never_look_the_same() {
         ]
     );
 }
+
+#[test]
+fn writing_leaves_devices_and_links_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+    std::fs::write(&file, "old").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    super::write_whole(&link, b"new").unwrap();
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+    let null = folder.path().join("null");
+    std::os::unix::fs::symlink("/dev/null", &null).unwrap();
+    super::write_whole(&null, b"gone").unwrap();
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+}

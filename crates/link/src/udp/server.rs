@@ -68,10 +68,11 @@ impl UdpServer {
     }
 
     fn meet(&mut self, now: Instant, address: SocketAddr) {
-        if self.client.is_none_or(|client| client.address != address) {
-            self.core
-                .events
-                .push_back(Event::Up(format!("client {address}")));
+        let new = self.client.is_none_or(|client| client.address != address);
+        // A change of state is always told; clients that take turns fill no log.
+        if new && (self.client.is_none() || self.core.notices.allows(now)) {
+            let text = format!("client {address}");
+            self.core.events.push_back(Event::Up(text));
         }
         self.client = Some(Client {
             address,

@@ -102,6 +102,13 @@ impl Ends {
             args.from.faces_drone(Role::From),
             args.to.faces_drone(Role::To),
         );
+        if args.from.place() == args.to.place() {
+            bail!(
+                "{} and {} are the same place: a bridge needs two",
+                args.from,
+                args.to
+            );
+        }
         if from && to {
             bail!(
                 "{} and {} both lead to a drone: one of them must lead to clients (append listen=1 to wait for them)",

@@ -134,13 +134,13 @@ fn report(args: &Args, measurement: &Measurement) -> anyhow::Result<ExitCode> {
     let received = row.received;
     let lines = lines(&row);
     let results = Results::new(Host::read(), vec![row]);
-    if let Some(path) = &args.output {
-        results.write(path)?;
-    }
     if args.json {
         out::json(&results);
     } else {
         lines.into_iter().for_each(out::line);
+    }
+    if let Some(path) = &args.output {
+        results.write(path)?;
     }
     Ok(if received > 0 {
         ExitCode::SUCCESS

@@ -58,12 +58,13 @@ impl Run {
             let now = self.turn()?;
             progress.update(now, &self.prober);
         }
+        let hint = self.hint();
         self.close()?;
         if matches!(self.prober.phase(), Phase::NoPeer | Phase::Waiting) {
             bail!(
                 "{uri}: no answer from the drone within {:?}; {}",
                 self.prober.plan().wait,
-                self.hint()
+                hint
             );
         }
         let unused = Prober::new(*self.prober.plan(), MonoNs::now())?;
@@ -97,9 +98,13 @@ impl Run {
 
     fn take_events(&mut self) {
         while let Some(event) = self.links[0].poll_event() {
-            let (Event::Up(text) | Event::Down(text) | Event::Notice(text)) = event;
-            tracing::debug!("{text}");
-            self.said = text;
+            match event {
+                Event::Up(text) => tracing::debug!("{text}"),
+                Event::Down(text) | Event::Notice(text) => {
+                    tracing::debug!("{text}");
+                    self.said = text;
+                }
+            }
         }
     }
 
