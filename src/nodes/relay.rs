@@ -14,7 +14,7 @@ use crate::ros::args::{ArgsError, NodeArgs};
 use crate::ros::domain;
 use crate::ros::qos;
 use crate::ros::session::Session;
-use crate::ros::stop::Stop;
+use crate::ros::stop::Waiter;
 use latency::MonoNs;
 
 /// Longest time a probe may be held back, ms.
@@ -91,6 +91,7 @@ pub fn start(
 /// A parameter that is not allowed, or what rclrs says.
 pub fn run(args: &NodeArgs) -> Result<()> {
     let settings = Settings::read(args)?;
+    let signal = Waiter::install()?;
     let mut session = Session::open(args, settings.domain, "")?;
     session.declare(args)?;
     let (_subscription, echoed) = start(session.node(), &settings)?;
@@ -102,7 +103,7 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         qos = qos::describe(&settings.qos),
         "relay is up"
     );
-    Stop::wait()?;
+    signal.wait();
     session.stop();
     tracing::info!(echoed = echoed.load(Ordering::Relaxed), "relay ends");
     Ok(())

@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use rclrs::{
@@ -14,6 +15,9 @@ use rclrs::{
 use serde_json::Value;
 
 use super::args::NodeArgs;
+
+/// How long to wait for a spin to notice that it is to end.
+const HALT_AGAIN: Duration = Duration::from_millis(2);
 
 /// A node in a domain, spun by a thread of its own from [`Session::start`] on.
 pub struct Session {
@@ -86,14 +90,19 @@ impl Session {
 
     /// Stops spinning and waits for the thread.
     pub fn stop(&mut self) {
-        self.commands.halt_spinning();
-        if let Some(thread) = self.thread.take() {
-            match thread.join() {
-                Ok(errors) => errors
-                    .iter()
-                    .for_each(|error| tracing::warn!(%error, "spinning ended")),
-                Err(_) => tracing::error!("the spinning thread panicked"),
-            }
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        // A spin that begins forgets a halt that came before it, so the halt is repeated.
+        while !thread.is_finished() {
+            self.commands.halt_spinning();
+            std::thread::sleep(HALT_AGAIN);
+        }
+        match thread.join() {
+            Ok(errors) => errors
+                .iter()
+                .for_each(|error| tracing::warn!(%error, "spinning ended")),
+            Err(_) => tracing::error!("the spinning thread panicked"),
         }
     }
 }

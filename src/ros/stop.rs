@@ -29,13 +29,23 @@ impl Stop {
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
+}
 
-    /// Blocks until a signal comes. Needs no CPU while it waits.
+/// Waits for a signal without needing any CPU. Made first of all, so that no signal is missed.
+#[derive(Debug)]
+pub struct Waiter(Signals);
+
+impl Waiter {
+    /// Takes over SIGINT and SIGTERM.
     ///
     /// # Errors
     /// The handler cannot be installed.
-    pub fn wait() -> std::io::Result<()> {
-        Signals::new([SIGINT, SIGTERM])?.forever().next();
-        Ok(())
+    pub fn install() -> std::io::Result<Self> {
+        Signals::new([SIGINT, SIGTERM]).map(Self)
+    }
+
+    /// Blocks until a signal comes, or returns at once if one came since it was installed.
+    pub fn wait(mut self) {
+        self.0.forever().next();
     }
 }

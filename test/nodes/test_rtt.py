@@ -170,3 +170,11 @@ def test_a_tiny_rate_is_refused(node_program, domain):
     node_program("relay", domain_id=domain)
     prober = node_program("rtt", domain_id=domain, rate_hz="1.0e-300")
     assert prober.wait(40) == 1 and "0.001" in prober.log and "panicked" not in prober.log
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_right_after_the_start_is_not_lost(node_program, domain, number):
+    for _ in range(5):
+        relay = node_program("relay", domain_id=domain)
+        relay.wait_for("relay is up")
+        assert relay.stop(number) == 0 and "relay ends" in relay.log

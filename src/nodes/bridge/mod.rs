@@ -23,7 +23,7 @@ use ros_env::crazyflie_openlink::msg::LogDataGeneric;
 
 use crate::ros::args::{ArgsError, NodeArgs};
 use crate::ros::session::Session;
-use crate::ros::stop::Stop;
+use crate::ros::stop::Waiter;
 use crate::ros::{domain, qos};
 use driver::{Driver, Robot};
 use input::Inbox;
@@ -87,6 +87,7 @@ impl Settings {
 pub fn run(args: &NodeArgs) -> Result<()> {
     let settings = Settings::read(args)?;
     let fleet = settings.fleet()?;
+    let signal = Waiter::install()?;
     let links = open_links(&fleet)?;
     let reactor = Reactor::new().context("cannot set up the loop")?;
     let mut session = Session::open(args, settings.domain, "")?;
@@ -108,7 +109,7 @@ pub fn run(args: &NodeArgs) -> Result<()> {
     session.start()?;
     let names: Vec<_> = fleet.enabled().map(|robot| robot.name.as_str()).collect();
     tracing::info!(domain = settings.domain, robots = ?names, "bridge is up");
-    Stop::wait()?;
+    signal.wait();
     stop.store(true, Ordering::Release);
     waker.wake();
     let ended = thread.join();
