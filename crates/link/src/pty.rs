@@ -10,12 +10,12 @@ use std::time::Instant;
 
 use crtp_uart::pty::{Pty, PtyError};
 use crtp_uart::session::{self, Phase};
-use crtp_uart::{Config, Device, Pump, SendError, Session};
+use crtp_uart::{Config, Device, Pump, Session};
 
 use crate::interface::{
-    Class, Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
-    class_of,
+    Class, Event, Interest, Link, LinkStats, Outgoing, Received, SendOutcome, State, class_of,
 };
+use crate::uart::{refusal, with_session};
 
 /// Packets that wait for a client's token; a client that does not read loses what comes after them.
 const OUTBOX: usize = 256;
@@ -155,11 +155,7 @@ impl Link for PtyLink {
                 SendOutcome::Accepted
             }
             Err(error) => {
-                let refusal = match error {
-                    SendError::NotUp => Refusal::NotConnected,
-                    SendError::Expired => Refusal::Expired,
-                    SendError::Full(_) | SendError::Key(_) => Refusal::QueueFull,
-                };
+                let refusal = refusal(error);
                 self.stats.count(refusal);
                 SendOutcome::Refused(refusal)
             }
@@ -184,17 +180,7 @@ impl Link for PtyLink {
     }
 
     fn stats(&self) -> LinkStats {
-        let session = self.session.stats();
-        LinkStats {
-            sent: session.sent,
-            received: session.received,
-            dropped_expired: self.stats.dropped_expired + session.expired,
-            dropped_down: self.stats.dropped_down + session.discarded,
-            superseded: session.superseded,
-            bad_frames: session.decode.damaged() + session.bad_crtp + session.overruns,
-            stalls: session.stalls,
-            ..self.stats
-        }
+        with_session(self.stats, &self.session.stats())
     }
 
     fn close(&mut self, now: Instant) {

@@ -342,17 +342,7 @@ impl Link for UartLink {
     }
 
     fn stats(&self) -> LinkStats {
-        let session = self.session.stats();
-        LinkStats {
-            sent: session.sent,
-            received: session.received,
-            dropped_expired: self.stats.dropped_expired + session.expired,
-            dropped_down: self.stats.dropped_down + session.discarded,
-            superseded: session.superseded,
-            bad_frames: session.decode.damaged() + session.bad_crtp + session.overruns,
-            stalls: session.stalls,
-            ..self.stats
-        }
+        with_session(self.stats, &self.session.stats())
     }
 
     fn close(&mut self, now: Instant) {
@@ -371,7 +361,21 @@ impl Drop for UartLink {
     }
 }
 
-fn refusal(error: SendError) -> Refusal {
+/// A link's own counters and those of its CPX session.
+pub(crate) fn with_session(own: LinkStats, session: &session::Stats) -> LinkStats {
+    LinkStats {
+        sent: session.sent,
+        received: session.received,
+        dropped_expired: own.dropped_expired + session.expired,
+        dropped_down: own.dropped_down + session.discarded,
+        superseded: session.superseded,
+        bad_frames: session.decode.damaged() + session.bad_crtp + session.overruns,
+        stalls: session.stalls,
+        ..own
+    }
+}
+
+pub(crate) fn refusal(error: SendError) -> Refusal {
     match error {
         SendError::NotUp => Refusal::NotConnected,
         SendError::Full(_) => Refusal::QueueFull,
