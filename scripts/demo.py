@@ -256,7 +256,7 @@ def main() -> int:
         (args.out / folder).mkdir(parents=True)
     started = time.monotonic()
     try:
-        wrong = Demo(args.out, args.count, tuple(args.domains)).run()
+        wrong = Demo(args.out.resolve(), args.count, tuple(args.domains)).run()
     except DemoError as error:
         wrong = [str(error)]
     except KeyboardInterrupt:
