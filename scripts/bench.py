@@ -78,7 +78,7 @@ class Bench:
         result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, timeout=120)
         if result.returncode != 0:
             raise SystemExit(f"openlink ping {uri} failed: {result.stderr.strip()}")
-        return json.loads(result.stdout)
+        return json.loads(result.stdout)["rows"][0]
 
     def start_drone(self) -> None:
         """A fresh simulated drone."""
