@@ -310,7 +310,11 @@ impl DroneSide {
                     HighLevel::LandsAt(now + self.safety.hold_limit, Reason::HoldLimit);
             }
             LinkLoss::Stop => {}
-            LinkLoss::Handover => self.high_level = HighLevel::Flying,
+            LinkLoss::Handover => {
+                // The commander's planner is stopped until a command comes: without one the motors go off.
+                inject(out, policy::hold());
+                self.high_level = HighLevel::Flying;
+            }
         }
     }
 

@@ -187,7 +187,7 @@ fn holding_ends_when_setpoints_come_back() {
 fn a_broken_stream_is_handed_over_when_told_to() {
     let mut rig = Rig::with(LinkLoss::Handover);
     rig.stream(HOVER, 100);
-    assert_eq!(rig.pass(60_000), at(290, &[NOTIFY]));
+    assert_eq!(rig.pass(60_000), at(290, &[NOTIFY, HOLD]));
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn ending_the_bridge_applies_the_policy_at_once() {
         (LinkLoss::Land, vec![NOTIFY, LAND]),
         (LinkLoss::Hold, vec![NOTIFY, LAND]),
         (LinkLoss::Stop, vec![STOP, NOTIFY]),
-        (LinkLoss::Handover, vec![NOTIFY]),
+        (LinkLoss::Handover, vec![NOTIFY, HOLD]),
     ] {
         let mut rig = Rig::with(link_loss);
         rig.stream(HOVER, 3);
