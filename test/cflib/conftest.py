@@ -41,6 +41,19 @@ def free_udp_port():
         return probe.getsockname()[1]
 
 
+def answers_scan(process, port):
+    """Whether somebody answers the scan byte of cflib on UDP `port`; fails when `process` has ended."""
+    assert process.popen.poll() is None, process.popen.stdout.read()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as scan:
+        scan.settimeout(0.5)
+        scan.connect(('127.0.0.1', port))
+        try:
+            scan.send(b'\xff')
+            return scan.recv(64) == b'\xff'
+        except OSError:
+            return False
+
+
 class Process:
     """An `openlink` subcommand that is ended with SIGTERM and has to end well."""
 
@@ -70,18 +83,7 @@ class SimulatedDrone:
         self._report = folder / 'report.json'
         self.process = Process('sim', '--uart', self.tty, '--udp', f'127.0.0.1:{self.port}',
                                '--report', self._report, *arguments)
-        wait_until(self._answers, 'the simulated drone to answer')
-
-    def _answers(self):
-        assert self.process.popen.poll() is None, self.process.popen.stdout.read()
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as scan:
-            scan.settimeout(0.5)
-            scan.connect(('127.0.0.1', self.port))
-            try:
-                scan.send(b'\xff')
-                return scan.recv(64) == b'\xff'
-            except OSError:
-                return False
+        wait_until(lambda: answers_scan(self.process, self.port), 'the simulated drone to answer')
 
     @property
     def udp_uri(self):

@@ -5,7 +5,7 @@ import json
 import time
 
 import pytest
-from conftest import PATIENCE_S, Process, free_udp_port
+from conftest import PATIENCE_S, Process, answers_scan, free_udp_port, wait_until
 from test_simulator import Log, check_flight, fly
 
 
@@ -16,6 +16,8 @@ class Chain:
         self.port, paced = free_udp_port(), f'prrt://127.0.0.1:{free_udp_port()}'
         self.ground = self._bridge(stack, f'udp://127.0.0.1:{self.port}', paced)
         self.air = self._bridge(stack, paced, f'uart://{drone.tty}')
+        # cflib gives up at once where nobody listens yet.
+        wait_until(lambda: answers_scan(self.ground, self.port), 'the bridge on the ground to listen')
 
     @staticmethod
     def _bridge(stack, client, drone):
