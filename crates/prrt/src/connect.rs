@@ -7,7 +7,7 @@ use crate::keys::Keys;
 use crate::noise::Initiator;
 use crate::seal::Seal;
 use crate::time::{Epoch, Stamp};
-use crate::wire::{COOKIE_LEN, ConnectionId, Cookie, Datagram, Protection, Writer};
+use crate::wire::{COOKIE_LEN, ConnectionId, Cookie, Datagram, Protection, ResetToken, Writer};
 
 /// How the connection will be protected.
 #[derive(Debug)]
@@ -25,6 +25,15 @@ impl Handshake {
         let Some(keys) = keys else { return Self::Plain };
         Initiator::new(keys, client).map_or(Self::Unable, Self::Noise)
     }
+}
+
+/// What the two ends have agreed on.
+#[derive(Debug)]
+pub(crate) struct Agreed {
+    /// Protection, if any.
+    pub(crate) seal: Option<Seal>,
+    /// What the server says if it loses its memory.
+    pub(crate) reset: Option<ResetToken>,
 }
 
 /// A connection that is being asked for.
@@ -65,16 +74,25 @@ impl Connecting {
         }
     }
 
-    /// Takes the server's answer; `None` if it is not genuine. Inside is the protection agreed on, if any.
+    /// Takes the server's answer; `None` if it is not genuine.
     pub(crate) fn finish(
         &mut self,
         now: Instant,
         server: ConnectionId,
         handshake: &[u8],
-    ) -> Option<Option<Seal>> {
+    ) -> Option<Agreed> {
         match &mut self.handshake {
-            Handshake::Noise(noise) => noise.finish(now, server, handshake).map(Some),
-            Handshake::Plain if handshake.is_empty() => Some(None),
+            Handshake::Noise(noise) => {
+                let (seal, reset) = noise.finish(now, server, handshake)?;
+                Some(Agreed {
+                    seal: Some(seal),
+                    reset: Some(reset),
+                })
+            }
+            Handshake::Plain if handshake.is_empty() => Some(Agreed {
+                seal: None,
+                reset: None,
+            }),
             Handshake::Plain | Handshake::Unable => None,
         }
     }

@@ -2,9 +2,11 @@
 //! ignores strangers. Pure: no socket, no clock. After every call that takes `&mut self`, drain
 //! [`Endpoint::poll_transmit`] until it returns `None`, then ask [`Endpoint::poll_timeout`] again.
 
+mod allowance;
 mod ending;
 mod handshake;
 mod peer;
+mod resetting;
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -22,18 +24,21 @@ use crate::keys::PublicKey;
 use crate::message::{Departure, Message, MessageId, Mode, Stream};
 use crate::noise::Accept;
 use crate::payload::Payload;
+use crate::reset::Resets;
 use crate::session::Session;
 use crate::slab::{Key, Slab};
 use crate::stats::Stats;
 use crate::time::Epoch;
 use crate::wire::frame::CloseReason;
 use crate::wire::{ConnectionId, DATA_HEAD, Datagram};
-use handshake::Siege;
+use allowance::Allowance;
+use handshake::HANDSHAKES;
 use peer::{Peer, PeerState};
+use resetting::RESETS;
 
 /// Replies to strangers that may wait for the socket; more are dropped.
 const MAX_REPLIES: usize = 16;
-const REPLY_LEN: usize = 80;
+const REPLY_LEN: usize = 96;
 
 /// Names a peer for as long as the endpoint works on it; of a client, across reconnections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,6 +93,8 @@ pub struct StrayStats {
     pub turned_away: u64,
     /// Replies to strangers that were dropped because too many waited.
     pub replies_dropped: u64,
+    /// Answers to peers that do not know yet that this end was restarted.
+    pub resets: u64,
 }
 
 /// All connections behind one socket.
@@ -105,7 +112,10 @@ pub struct Endpoint {
     stray: StrayStats,
     /// Where sealed bodies are opened.
     scratch: Vec<u8>,
-    siege: Siege,
+    /// Handshakes answered without a cookie.
+    handshake_allowance: Allowance,
+    reset_allowance: Allowance,
+    resets: Resets,
     /// Our public key, if we have one.
     public: Option<PublicKey>,
 }
@@ -124,6 +134,7 @@ impl Endpoint {
     ) -> Result<Self, ConfigError> {
         config.check()?;
         let public = config.keys.as_ref().map(|keys| keys.secret.public());
+        let resets = Resets::new(config.keys.as_ref());
         let mut rng = StdRng::seed_from_u64(seed);
         let cookies = Cookies::new(now, rng.random());
         Ok(Self {
@@ -138,7 +149,9 @@ impl Endpoint {
             turn: 0,
             stray: StrayStats::default(),
             scratch: Vec::with_capacity(usize::from(u16::MAX)),
-            siege: Siege::default(),
+            handshake_allowance: Allowance::new(HANDSHAKES),
+            reset_allowance: Allowance::new(RESETS),
+            resets,
             public,
         })
     }
@@ -159,6 +172,7 @@ impl Endpoint {
             state,
             client: true,
             accept: Accept::new(),
+            reset: None,
             announced: false,
             ended: false,
         });
@@ -172,15 +186,6 @@ impl Endpoint {
         let handshake = Handshake::new(self.config.keys.as_ref(), local);
         let connecting = Connecting::new(now, local, epoch, handshake, self.config.connect_retry);
         (local, connecting)
-    }
-
-    fn fresh_id(&mut self) -> ConnectionId {
-        loop {
-            let id = ConnectionId(self.rng.random());
-            if !self.by_id.contains_key(&id) {
-                return id;
-            }
-        }
     }
 
     /// Closes a connection with a goodbye, or stops asking for one.
@@ -294,6 +299,11 @@ impl Endpoint {
                 destination,
                 cookie,
             }) => self.on_cookie(now, from, destination, cookie),
+            Ok(Datagram::Reset {
+                destination,
+                number,
+                token,
+            }) => self.on_reset(from, destination, number, token),
             Err(_) => self.stray.junk += 1,
         }
         self.settle(now);
@@ -312,8 +322,7 @@ impl Endpoint {
             .and_then(|key| self.peers.get_mut(key))
             .and_then(Peer::session_mut);
         let (Some(key), Some(session)) = (key, session) else {
-            self.stray.unknown += 1;
-            return;
+            return self.on_orphan(now, from, to, low, bytes.len());
         };
         let number = session.expand(low);
         if session.is_repeat(number) {

@@ -27,6 +27,7 @@ mod path;
 mod payload;
 pub mod planner;
 mod receiver;
+mod reset;
 mod rtt;
 mod seal;
 mod sender;

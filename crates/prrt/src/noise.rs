@@ -12,13 +12,14 @@ use zeroize::Zeroizing;
 
 use crate::keys::{Keys, PublicKey};
 use crate::seal::Seal;
-use crate::wire::ConnectionId;
+use crate::wire::{ConnectionId, RESET_TOKEN_LEN, ResetToken};
 
 const PATTERN: &str = "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s";
 const PROLOGUE: &[u8] = b"crazyflie_openlink prrt 1";
 const STAMP_LEN: usize = 16;
 const FIRST_LEN: usize = 96;
-const SECOND_LEN: usize = 52;
+const PAYLOAD_LEN: usize = 4 + RESET_TOKEN_LEN;
+const SECOND_LEN: usize = 48 + PAYLOAD_LEN;
 
 /// What a hello carries: a stamp that shows knowledge of the server's public key, and the first message.
 pub(crate) const HELLO_LEN: usize = STAMP_LEN + FIRST_LEN;
@@ -97,19 +98,21 @@ impl Initiator {
         &self.hello
     }
 
-    /// Reads the server's answer, which must name the id that was sent in the clear. A forged one changes nothing.
+    /// Reads the server's answer, which must name the id that was sent in the clear, and brings the token of its resets. A
+    /// forged one changes nothing.
     pub(crate) fn finish(
         &mut self,
         now: Instant,
         server: ConnectionId,
         accept: &[u8],
-    ) -> Option<Seal> {
+    ) -> Option<(Seal, ResetToken)> {
         let mut payload = [0; SECOND_LEN];
         let len = self.state.read_message(accept, &mut payload).ok()?;
-        if payload.get(..len)? != server.0.to_be_bytes() {
+        let (id, token) = payload.get(..len)?.split_first_chunk::<4>()?;
+        if *id != server.0.to_be_bytes() {
             return None;
         }
-        seal(now, &mut self.state)
+        Some((seal(now, &mut self.state)?, *token.first_chunk()?))
     }
 }
 
@@ -132,7 +135,7 @@ pub(crate) fn respond(
     now: Instant,
     keys: &Keys,
     client: ConnectionId,
-    server: ConnectionId,
+    (server, token): (ConnectionId, ResetToken),
     hello: &[u8],
 ) -> Option<(Seal, Accept)> {
     let (_, first) = hello.split_first_chunk::<STAMP_LEN>()?;
@@ -143,9 +146,11 @@ pub(crate) fn respond(
         return None;
     }
     let mut second = [0; SECOND_LEN];
-    let len = state
-        .write_message(&server.0.to_be_bytes(), &mut second)
-        .ok()?;
+    let mut payload = [0; PAYLOAD_LEN];
+    let (id, rest) = payload.split_first_chunk_mut::<4>()?;
+    *id = server.0.to_be_bytes();
+    rest.copy_from_slice(&token);
+    let len = state.write_message(&payload, &mut second).ok()?;
     let mut accept = Accept::new();
     accept.try_extend_from_slice(second.get(..len)?).ok()?;
     Some((seal(now, &mut state)?, accept))
@@ -177,12 +182,13 @@ mod tests {
         assert_eq!(initiator.hello().len(), HELLO_LEN);
         assert!(is_meant_for(&bob.public(), a, initiator.hello()));
         let (mut server, accept) =
-            respond(now, &keys(&bob, &alice), a, b, initiator.hello()).unwrap();
+            respond(now, &keys(&bob, &alice), a, (b, [7; 16]), initiator.hello()).unwrap();
         assert_eq!(accept.len(), SECOND_LEN);
         let mut forged = accept.clone();
         forged[10] ^= 1;
         assert!(initiator.finish(now, b, &forged).is_none());
-        let mut client = initiator.finish(now, b, &accept).unwrap();
+        let (mut client, token) = initiator.finish(now, b, &accept).unwrap();
+        assert_eq!(token, [7; 16]);
         let mut body = *b"hi................";
         let (text, tag) = body.split_at_mut(2);
         let phase = client.sealer.begin(now);
@@ -203,7 +209,7 @@ mod tests {
         let (alice, bob, eve) = (key(), key(), key());
         let (a, b) = (ConnectionId(1), ConnectionId(2));
         let hello = Initiator::new(&keys(&eve, &bob), a).unwrap();
-        assert!(respond(now, &keys(&bob, &alice), a, b, hello.hello()).is_none());
+        assert!(respond(now, &keys(&bob, &alice), a, (b, [0; 16]), hello.hello()).is_none());
         assert!(!is_meant_for(&alice.public(), a, hello.hello()));
         let shared = Some(alice.to_hex().parse().unwrap());
         let bob_keys = Keys {
@@ -211,7 +217,7 @@ mod tests {
             ..keys(&bob, &alice)
         };
         let mut initiator = Initiator::new(&keys(&alice, &bob), a).unwrap();
-        let (_, accept) = respond(now, &bob_keys, a, b, initiator.hello()).unwrap();
+        let (_, accept) = respond(now, &bob_keys, a, (b, [0; 16]), initiator.hello()).unwrap();
         assert!(initiator.finish(now, b, &accept).is_none());
     }
 }

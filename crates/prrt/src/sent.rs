@@ -160,6 +160,12 @@ impl SentLog {
         Some(outcome)
     }
 
+    /// Whether a datagram with this low half of its number has left and is not acknowledged.
+    pub(crate) fn awaits(&self, low: u32) -> bool {
+        let number = PacketNumber::expand(low, self.next_number());
+        self.get(number.0).is_some_and(|sent| !sent.acked)
+    }
+
     fn get(&self, number: u64) -> Option<&Sent> {
         self.records.get(number.checked_sub(self.first)? as usize)
     }

@@ -149,6 +149,16 @@ impl Session {
         }
     }
 
+    /// Ends it without a goodbye.
+    pub(crate) fn end(&mut self, reason: CloseReason) {
+        self.closed.get_or_insert(reason);
+    }
+
+    /// Whether a datagram with this low half of its number is under way.
+    pub(crate) fn awaits(&self, low: u32) -> bool {
+        self.sent.awaits(low)
+    }
+
     /// Why the connection has ended, once it has.
     pub(crate) const fn closed(&self) -> Option<CloseReason> {
         self.closed

@@ -19,6 +19,12 @@ pub const COOKIE_LEN: usize = 16;
 /// Proof that the sender of a hello receives at the address it claims; all zero when it has none yet.
 pub type Cookie = [u8; COOKIE_LEN];
 
+/// Bytes of the proof that a reset is genuine.
+pub const RESET_TOKEN_LEN: usize = 16;
+
+/// Proof that a reset comes from the end that gave out the connection id; sent to the client within the handshake.
+pub type ResetToken = [u8; RESET_TOKEN_LEN];
+
 /// How the body of data datagrams is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
@@ -33,6 +39,7 @@ const COOKIE: u8 = 0xa2;
 const ACCEPT: u8 = 0xa3;
 const DATA: u8 = 0xa4;
 const DATA_PHASED: u8 = 0xa5;
+const RESET: u8 = 0xa6;
 
 /// Bytes of the head of a data datagram: kind 1, connection 4, number 4.
 pub const DATA_HEAD: usize = 9;
@@ -83,6 +90,16 @@ pub enum Datagram<'a> {
         /// What follows.
         body: &'a [u8],
     },
+    /// Server has no memory of a connection: `a6 destination:4 number:4 token`. Smaller than the data it answers. The token
+    /// has 16 bytes where connections are protected and none in plain text.
+    Reset {
+        /// The connection id of the data it answers: the server's own, not the client's, which it does not know.
+        destination: ConnectionId,
+        /// The number of that data.
+        number: u32,
+        /// Proof of who speaks.
+        token: Option<ResetToken>,
+    },
 }
 
 impl<'a> Datagram<'a> {
@@ -110,6 +127,7 @@ impl<'a> Datagram<'a> {
                 number: reader.u32("number")?,
                 body: reader.rest(),
             }),
+            RESET => Self::parse_reset(&mut reader),
             other => Err(WireError::Unknown {
                 field: "kind",
                 value: other.into(),
@@ -133,6 +151,20 @@ impl<'a> Datagram<'a> {
             time: Stamp(reader.u32("time")?),
             cookie: reader.array("cookie")?,
             handshake: reader.rest(),
+        })
+    }
+
+    fn parse_reset(reader: &mut Reader<'a>) -> Result<Self, WireError> {
+        let (destination, number) = (id(reader)?, reader.u32("number")?);
+        let token = if reader.is_empty() {
+            None
+        } else {
+            Some(reader.array("token")?)
+        };
+        Ok(Self::Reset {
+            destination,
+            number,
+            token,
         })
     }
 
@@ -183,6 +215,16 @@ impl<'a> Datagram<'a> {
                 writer.u32(destination.0)?;
                 writer.u32(number)?;
                 writer.bytes(body)
+            }
+            Self::Reset {
+                destination,
+                number,
+                token,
+            } => {
+                writer.u8(RESET)?;
+                writer.u32(destination.0)?;
+                writer.u32(number)?;
+                token.map_or(Some(()), |token| writer.bytes(&token))
             }
         }
     }
@@ -236,6 +278,14 @@ mod tests {
             body: b"frames",
         });
         assert!(cookie <= hello && accept <= hello);
+        for (token, size) in [(None, DATA_HEAD), (Some([5; RESET_TOKEN_LEN]), 25)] {
+            let reset = round_trip(Datagram::Reset {
+                destination: b,
+                number: 12,
+                token,
+            });
+            assert_eq!(reset, size);
+        }
     }
 
     #[test]

@@ -80,6 +80,7 @@ impl Endpoint {
         self.by_id.insert(local, key);
         peer.local = local;
         peer.remote = None;
+        peer.reset = None;
         peer.announced = false;
         peer.state = PeerState::Connecting(Box::new(connecting));
     }

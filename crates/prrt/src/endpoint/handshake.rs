@@ -16,38 +16,8 @@ use crate::wire::{ConnectionId, Cookie, Datagram, Protection, Writer};
 
 /// Connections that have not proven their address before cookies are asked for.
 const MAX_UNPROVEN: usize = 8;
-/// Handshakes answered without a cookie: so many at once, and so many a second.
-const HANDSHAKES: f64 = 50.0;
-
-/// Tells a siege from ordinary visits.
-#[derive(Debug)]
-pub(super) struct Siege {
-    allowance: f64,
-    filled: Option<Instant>,
-}
-
-impl Default for Siege {
-    fn default() -> Self {
-        Self {
-            allowance: HANDSHAKES,
-            filled: None,
-        }
-    }
-}
-
-impl Siege {
-    /// A stranger knocks. Returns whether there have been too many lately.
-    fn on_knock(&mut self, now: Instant) -> bool {
-        let filled = self.filled.replace(now).unwrap_or(now);
-        let elapsed = now.saturating_duration_since(filled).as_secs_f64();
-        self.allowance = (self.allowance + elapsed * HANDSHAKES).min(HANDSHAKES);
-        if self.allowance < 1.0 {
-            return true;
-        }
-        self.allowance -= 1.0;
-        false
-    }
-}
+/// Handshakes a second that are answered without a cookie.
+pub(super) const HANDSHAKES: f64 = 50.0;
 
 impl Endpoint {
     pub(super) fn on_hello(&mut self, now: Instant, from: SocketAddr, hello: &Datagram<'_>) {
@@ -110,7 +80,7 @@ impl Endpoint {
             .iter()
             .filter(|(_, peer)| !peer.client && !peer.announced)
             .count();
-        self.siege.on_knock(now) || unproven >= MAX_UNPROVEN
+        !self.handshake_allowance.take(now) || unproven >= MAX_UNPROVEN
     }
 
     fn admit(
@@ -121,7 +91,7 @@ impl Endpoint {
         handshake: &[u8],
     ) -> Option<(ConnectionId, Accept)> {
         let local = self.fresh_id();
-        let (seal, accept) = self.respond(now, remote, local, handshake)?;
+        let (seal, accept) = self.respond(now, addr, (remote, local), handshake)?;
         let epoch = Epoch::new(now, self.rng.random());
         let setup = Setup {
             role: Role::Server,
@@ -137,6 +107,7 @@ impl Endpoint {
             remote: Some(remote),
             state: PeerState::Up(Box::new(Session::new(now, &self.config, setup))),
             accept: accept.clone(),
+            reset: None,
             client: false,
             announced: false,
             ended: false,
@@ -150,14 +121,15 @@ impl Endpoint {
     fn respond(
         &self,
         now: Instant,
-        client: ConnectionId,
-        server: ConnectionId,
+        addr: SocketAddr,
+        (client, server): (ConnectionId, ConnectionId),
         handshake: &[u8],
     ) -> Option<(Option<Seal>, Accept)> {
         let Some(keys) = &self.config.keys else {
             return Some((None, Accept::new()));
         };
-        let (seal, accept) = noise::respond(now, keys, client, server, handshake)?;
+        let token = self.resets.token(server, addr)?;
+        let (seal, accept) = noise::respond(now, keys, client, (server, token), handshake)?;
         Some((Some(seal), accept))
     }
 
@@ -180,7 +152,7 @@ impl Endpoint {
         );
     }
 
-    fn reply(&mut self, to: SocketAddr, datagram: &Datagram<'_>) {
+    pub(super) fn reply(&mut self, to: SocketAddr, datagram: &Datagram<'_>) {
         if self.replies.len() >= MAX_REPLIES {
             self.stray.replies_dropped += 1;
             return;
@@ -215,7 +187,7 @@ impl Endpoint {
         let PeerState::Connecting(connecting) = &mut peer.state else {
             return;
         };
-        let Some(seal) = connecting.finish(now, source, handshake) else {
+        let Some(agreed) = connecting.finish(now, source, handshake) else {
             self.stray.junk += 1;
             return;
         };
@@ -226,8 +198,9 @@ impl Endpoint {
             remote: source,
             epoch,
             rtt,
-            seal,
+            seal: agreed.seal,
         };
+        peer.reset = agreed.reset;
         peer.state = PeerState::Up(Box::new(Session::new(now, &self.config, setup)));
         peer.remote = Some(source);
         peer.announced = true;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::connect::Connecting;
 use crate::noise::Accept;
 use crate::session::Session;
-use crate::wire::ConnectionId;
+use crate::wire::{ConnectionId, ResetToken};
 
 /// How far a connection is.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub(super) struct Peer {
     pub(super) state: PeerState,
     /// What a server answers when the client asks again.
     pub(super) accept: Accept,
+    /// What the server would say if it had lost its memory of the connection; plain text has none.
+    pub(super) reset: Option<ResetToken>,
     /// We asked for the connection.
     pub(super) client: bool,
     /// The application knows that it is up. A server's peer is silent until it has proven its address.

@@ -9,7 +9,7 @@ use crate::receiver::Arrival;
 use crate::seq::PacketNumber;
 use crate::time::Stamp;
 use crate::wire::Reader;
-use crate::wire::frame::{Ack, CloseReason, Frame, Part, next_frame};
+use crate::wire::frame::{Ack, Frame, Part, next_frame};
 
 /// What the frames of a datagram add up to.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Session {
             match frame? {
                 Frame::Ack(ack) => self.on_ack(now, &ack)?,
                 Frame::Ping => tally.eliciting = true,
-                Frame::Close(reason) => self.on_close(reason),
+                Frame::Close(reason) => self.end(reason),
                 Frame::Part(part) => {
                     parts += 1;
                     self.on_part(now, stamp, &part, &mut tally);
@@ -122,10 +122,6 @@ impl Session {
         }
         tally.bulk &= parts > 0;
         Ok(tally)
-    }
-
-    fn on_close(&mut self, reason: CloseReason) {
-        self.closed.get_or_insert(reason);
     }
 
     fn on_part(&mut self, now: Instant, stamp: Stamp, part: &Part<'_>, tally: &mut Tally) {

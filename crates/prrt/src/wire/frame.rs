@@ -243,6 +243,8 @@ pub enum CloseReason {
     Silence,
     /// A newer connection from the same address took its place. Never sent.
     Replaced,
+    /// The peer has no memory of the connection: it was restarted. Never sent.
+    Restarted,
 }
 
 impl CloseReason {
@@ -253,6 +255,7 @@ impl CloseReason {
             Self::Busy => "peer has no room for another connection",
             Self::Silence => "peer is silent",
             Self::Replaced => "peer connected anew",
+            Self::Restarted => "peer has restarted",
         }
     }
 }
