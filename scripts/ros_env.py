@@ -113,7 +113,8 @@ def identity(prefix: Path, requirements: Path) -> str:
 
 def ensure(distro: str) -> Path:
     """The prefix of a distribution, made if it is not complete."""
-    prefix = ROOT / ".ros" / distro
+    # Where .ros is a link, the prefix is what it leads to: its paths are absolute.
+    prefix = (ROOT / ".ros").resolve() / distro
     requirements = ROOT / "requirements" / f"ros-{distro}.txt"
     mark, wanted = prefix / ".complete", identity(prefix, requirements)
     with locked(prefix.with_suffix(".lock")):
