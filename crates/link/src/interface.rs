@@ -164,6 +164,10 @@ pub trait Link: Send {
     /// Hands over a packet. Links that lead to a drone put it through the gate first.
     fn send(&mut self, now: Instant, outgoing: &Outgoing) -> SendOutcome;
 
+    /// Writes what may leave after the packets of a turn: acknowledgements and clear-to-send. Forwarding comes
+    /// first, because each of these wakes a peer that competes for the processor. The loop calls it before it waits.
+    fn flush(&mut self, _now: Instant) {}
+
     /// Packets that were accepted and are not written yet. A sender that waits for 0 decides the order itself
     /// and leaves nothing stale in the link's own queue.
     fn backlog(&self) -> usize {

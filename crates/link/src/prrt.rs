@@ -221,7 +221,7 @@ impl Link for PrrtLink {
     }
 
     fn handle_ready(&mut self, now: Instant) {
-        self.driver.handle_ready(now);
+        self.driver.handle_readable(now);
         self.take_events();
     }
 
@@ -260,6 +260,10 @@ impl Link for PrrtLink {
                 SendOutcome::Refused(refusal)
             }
         }
+    }
+
+    fn flush(&mut self, now: Instant) {
+        self.driver.flush(now);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -66,7 +66,6 @@ impl PtyLink {
         if let Err(why) = self.pump.receive(now, pty, &mut self.session) {
             self.fail(&why.to_string());
         }
-        self.transmit(now);
         self.translate_events();
     }
 
@@ -130,9 +129,8 @@ impl Link for PtyLink {
         self.pty.as_ref().and_then(|_| self.session.poll_timeout())
     }
 
-    fn recv(&mut self, now: Instant) -> Option<Received> {
+    fn recv(&mut self, _now: Instant) -> Option<Received> {
         let packet = self.session.recv()?;
-        self.transmit(now);
         Some(Received {
             packet,
             class: class_of(&packet),
@@ -160,6 +158,10 @@ impl Link for PtyLink {
                 SendOutcome::Refused(refusal)
             }
         }
+    }
+
+    fn flush(&mut self, now: Instant) {
+        self.transmit(now);
     }
 
     fn backlog(&self) -> usize {

@@ -45,8 +45,8 @@ impl Reactor {
         self.waker.clone()
     }
 
-    /// Waits until a link has work, `until` has come or someone wakes the reactor; then lets every link that
-    /// has work do it. Returns the time at which it woke.
+    /// Lets every link write what it held back, waits until a link has work, `until` has come or someone wakes
+    /// the reactor, and lets every link that has work do it. Returns the time at which it woke.
     ///
     /// # Errors
     /// What `ppoll` says, which for open descriptors is only lack of memory.
@@ -55,6 +55,8 @@ impl Reactor {
         links: &mut [Box<dyn Link>],
         until: Option<Instant>,
     ) -> io::Result<Instant> {
+        let now = Instant::now();
+        links.iter_mut().for_each(|link| link.flush(now));
         self.gather(links);
         self.set.wait(timeout(links, until))?;
         let now = Instant::now();

@@ -172,9 +172,8 @@ impl UartLink {
     fn receive(&mut self, now: Instant) {
         let Some(serial) = &self.serial else { return };
         self.received_at = now;
-        match self.pump.receive(now, serial, &mut self.session) {
-            Ok(()) => self.transmit(now),
-            Err(why) => self.lose(now, why),
+        if let Err(why) = self.pump.receive(now, serial, &mut self.session) {
+            self.lose(now, why);
         }
         self.translate_events(now);
     }
@@ -258,6 +257,7 @@ impl UartLink {
             let now = Instant::now();
             self.handle_ready(now);
             self.handle_timeout(now);
+            self.flush(now);
         }
     }
 }
@@ -293,10 +293,9 @@ impl Link for UartLink {
         }
     }
 
-    fn recv(&mut self, now: Instant) -> Option<Received> {
+    fn recv(&mut self, _now: Instant) -> Option<Received> {
         let packet = self.session.recv()?;
         self.gate.observe(&packet);
-        self.transmit(now);
         Some(Received {
             packet,
             class: Class::Ordered,
@@ -321,6 +320,11 @@ impl Link for UartLink {
             }
             Err(error) => self.refuse(refusal(error)),
         }
+    }
+
+    fn flush(&mut self, now: Instant) {
+        self.transmit(now);
+        self.translate_events(now);
     }
 
     fn backlog(&self) -> usize {

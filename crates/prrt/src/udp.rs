@@ -110,6 +110,13 @@ impl Driver {
     /// The socket is ready: reads what is there and writes what is due. Afterwards drain [`Driver::recv`] and
     /// [`Driver::poll_event`].
     pub fn handle_ready(&mut self, now: Instant) {
+        self.handle_readable(now);
+        self.flush(now);
+    }
+
+    /// Reads what is there and writes nothing: what it asks for, acknowledgements above all, leaves with the next
+    /// message or with [`Driver::flush`], which the caller owes it.
+    pub fn handle_readable(&mut self, now: Instant) {
         let mut now = now;
         for _ in 0..READ_BATCH {
             match self.socket.recv_from(&mut self.input) {
@@ -124,7 +131,6 @@ impl Driver {
                 Err(error) => self.on_error(now, "receiving", &error),
             }
         }
-        self.flush(now);
         self.take_suspicions();
     }
 
@@ -267,7 +273,7 @@ impl Driver {
     }
 
     /// Writes until the endpoint has nothing more or the socket has no room.
-    fn flush(&mut self, now: Instant) {
+    pub fn flush(&mut self, now: Instant) {
         loop {
             let next = self
                 .stuck
