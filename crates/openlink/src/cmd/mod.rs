@@ -3,6 +3,7 @@
 mod box_cmd;
 mod bridge;
 mod doctor;
+mod emulate;
 mod keys;
 mod loop_cmd;
 mod ping;
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Report(report::Args),
     /// Serve a simulated Crazyflie on a pseudo-terminal, UDP or both.
     Sim(sim::Args),
+    /// Emulate a Wi-Fi-like link between two network namespaces, or in front of a UDP port.
+    Emulate(emulate::Args),
     /// Measure a periodic control loop over scheduling policies and loads.
     Loop(loop_cmd::Args),
     /// Judge this machine as the controller of a fake 1 kHz control box.
@@ -48,6 +51,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Relay(args) => relay::run(args),
         Command::Report(args) => report::run(args),
         Command::Sim(args) => sim::run(args),
+        Command::Emulate(args) => emulate::run(args),
         Command::Loop(args) => loop_cmd::run(args),
         Command::Box(args) => box_cmd::run(args),
         Command::Doctor(args) => doctor::run(args),
