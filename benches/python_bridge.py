@@ -27,6 +27,7 @@ class Port:
     def __init__(self, read, write, host: bool):
         self.read, self.write, self.host = read, write, host
         self.credit = threading.Semaphore(0)
+        self.heard = threading.Event()
 
     def receive(self) -> bytes:
         """The next CRTP packet; tokens are handled on the way."""
@@ -34,6 +35,7 @@ class Port:
             if self.read(1)[0] != START:
                 continue
             length = self.read(1)[0]
+            self.heard.set()
             if length == 0:
                 self.credit.release()
                 continue
@@ -64,6 +66,10 @@ def open_port(path: str, serve: bool) -> Port:
     if not serve:
         device = serial.Serial(path, 576000)
         port = Port(device.read, device.write, host=True)
+        # Opening the port empties it; the drone offers its token until it hears one, so the host listens first.
+        while device.read(1)[0] != START or device.read(1)[0] != 0:
+            pass
+        port.credit.release()
         port.write(bytes([START, 0]))
         return port
     master, slave = pty.openpty()
@@ -78,8 +84,14 @@ def open_port(path: str, serve: bool) -> Port:
             data += os.read(master, count - len(data))
         return data
     port = Port(read, lambda data: os.write(master, data), host=False)
-    port.write(bytes([START, 0]))
+    threading.Thread(target=offer, args=(port,), daemon=True).start()
     return port
+
+
+def offer(port: Port) -> None:
+    """Offers a token as the drone does, until the host has sent something."""
+    while not port.heard.wait(0.1):
+        port.write(bytes([START, 0]))
 
 
 def main() -> None:

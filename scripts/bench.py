@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OPENLINK = Path(os.environ.get("OPENLINK_INSTALL", ROOT / "install")) / "bin/openlink"
+OPENLINK = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/openlink"
 PYTHON = os.environ.get("OPENLINK_TEST_PYTHON", str(ROOT / ".venv/bin/python"))
 QUANTILES = ("p50", "p90", "p99")
 
@@ -116,6 +116,14 @@ class Bench:
         self.wait_for(client)
         return self.ping(f"uart://{client}")
 
+    def cflib(self) -> dict:
+        """A bridge around cflib's serial driver at the drone, the other Python bridge at the client."""
+        client, (near, far) = self.folder / "client", free_ports(2)
+        self.start(PYTHON, ROOT / "benches/cflib_bridge.py", self.drone, "--local", far, "--remote", near)
+        self.start(PYTHON, ROOT / "benches/python_bridge.py", client, "--serve", "--local", near, "--remote", far)
+        self.wait_for(client)
+        return self.ping(f"uart://{client}")
+
     def turn(self, name: str) -> dict:
         """One contender with a fresh drone."""
         self.start_drone()
@@ -147,7 +155,8 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=200.0, help="echoes a second")
     parser.add_argument("--out", type=Path, default=ROOT / "out/bench")
     args = parser.parse_args()
-    contenders = ["direct", "openlink", "socat", "python"]
+    contenders = ["direct", "openlink", "socat", "python", "cflib"]
+    subprocess.run(["cargo", "build", "--release", "--locked", "--quiet", "-p", "openlink"], cwd=ROOT, check=True)
     missing = [name for name in ("socat",) if shutil.which(name) is None]
     if missing:
         raise SystemExit(f"missing: {', '.join(missing)}; apt-get install {' '.join(missing)}")
@@ -165,6 +174,7 @@ def main() -> int:
     result = {"schema": 1, "host": {"machine": platform.machine(), "kernel": platform.release(), "cpus": os.cpu_count()},
               "command": " ".join(sys.argv), "samples": args.count * args.rounds, "rtt_us": summary, "added_p50_us": added,
               "ratio_to_socat": added["openlink"] / added["socat"], "python_to_openlink": added["python"] / added["openlink"],
+              "cflib_to_openlink": added["cflib"] / added["openlink"],
               "bridge_rss_mb": memory, "rows": rows}
     (args.out / "uart.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
     print(f"\n{args.count * args.rounds} echoes of 16 B at {args.rate:.0f} Hz each, medians over {args.rounds} turns, us")
@@ -174,6 +184,7 @@ def main() -> int:
         print(f"{name:<10}{cells}{added.get(name, 0.0):>11.1f}")
     print(f"openlink over socat: {result['ratio_to_socat']:.2f} (aim: at most 1.3)")
     print(f"python over openlink: {result['python_to_openlink']:.1f} (aim: at least 20)")
+    print(f"cflib over openlink: {result['cflib_to_openlink']:.1f}")
     print(f"memory of openlink bridge: {memory:.1f} MB (aim: under 20)")
     return 0
 
