@@ -16,7 +16,21 @@ const REMEMBERED: u64 = WORDS as u64 * 64;
 pub(crate) const MAX_HOLD: Duration = Duration::from_millis(1);
 /// Bulk datagrams that may go unacknowledged within [`MAX_HOLD`].
 const BULK_EVERY: u32 = 8;
+/// Datagrams of steady streams that may go unacknowledged, and for how long.
+const SPARSE_EVERY: u32 = 8;
+const SPARSE_HOLD: Duration = Duration::from_millis(50);
 const RIDE_GAIN: f64 = 1.0 / 8.0;
+
+/// How soon a datagram wants an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Haste {
+    /// At once, or with data that leaves in a moment.
+    Control,
+    /// Every few of them.
+    Bulk,
+    /// Now and then: the sender will be asked for what is overdue.
+    Sparse,
+}
 
 /// Whether a datagram is news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,11 +150,15 @@ impl AckState {
     }
 
     /// A datagram arrived that wants an answer.
-    pub(crate) fn want(&mut self, now: Instant, bulk: bool) {
+    pub(crate) fn want(&mut self, now: Instant, haste: Haste) {
         self.pending += 1;
         self.learn_miss(now);
-        let wait = (self.rides > 0.5 && !bulk) || (bulk && self.pending < BULK_EVERY);
-        let due = if wait { now + MAX_HOLD } else { now };
+        let (waits, hold) = match haste {
+            Haste::Control => (self.rides > 0.5, MAX_HOLD),
+            Haste::Bulk => (self.pending < BULK_EVERY, MAX_HOLD),
+            Haste::Sparse => (self.pending < SPARSE_EVERY, SPARSE_HOLD),
+        };
+        let due = if waits { now + hold } else { now };
         self.due = Some(self.due.map_or(due, |before| before.min(due)));
     }
 
@@ -217,7 +235,7 @@ mod tests {
         let now = Instant::now();
         let mut state = AckState::new();
         insert_all(&mut state, &[0, 1, 3, 6, 5], now);
-        state.want(now, false);
+        state.want(now, Haste::Control);
         let ack = state.take(now).unwrap();
         assert_eq!(ack.largest, 6);
         assert_eq!(ack.history[..], [0b11_0101]);
@@ -250,7 +268,7 @@ mod tests {
         let mut arrive = |state: &mut AckState, now| {
             state.insert(PacketNumber(number), now);
             number += 1;
-            state.want(now, false);
+            state.want(now, Haste::Control);
         };
         arrive(&mut state, now);
         assert_eq!(state.due(), Some(now));
@@ -276,11 +294,11 @@ mod tests {
         let mut state = AckState::new();
         for number in 0..7 {
             state.insert(PacketNumber(number), now);
-            state.want(now, true);
+            state.want(now, Haste::Bulk);
             assert_eq!(state.due(), Some(now + MAX_HOLD));
         }
         state.insert(PacketNumber(7), now);
-        state.want(now, true);
+        state.want(now, Haste::Bulk);
         assert_eq!(state.due(), Some(now));
     }
 }

@@ -47,6 +47,9 @@ pub struct Config {
     pub max_redundancy: f32,
     /// Datagrams up to this size take unacknowledged small messages along, bytes. 0 switches it off.
     pub piggyback_below: usize,
+    /// Steady streams above 50 Hz on paths that lose little are acknowledged in batches, and the receiver asks for what
+    /// is overdue. Halves the datagrams on the air. Otherwise every datagram is acknowledged.
+    pub sparse_feedback: bool,
     /// A client connects again by itself when the connection is lost.
     pub reconnect: bool,
     /// Keys of this end and its peers. With them everything is encrypted and only peers with the right keys get an
@@ -72,6 +75,7 @@ impl Default for Config {
             repair: Repair::Spread,
             max_redundancy: 2.5,
             piggyback_below: 200,
+            sparse_feedback: true,
             reconnect: true,
             keys: None,
             insecure: false,

@@ -54,6 +54,11 @@ impl Loss {
         self.burst = Some(Duration::from_secs_f64(after.max(0.0)));
     }
 
+    /// Whether enough was judged to tell more than the guess.
+    pub(crate) const fn is_known(&self) -> bool {
+        self.judged >= 64
+    }
+
     /// Share lost since the start, if any datagram was judged.
     pub(crate) fn total(&self) -> Option<f64> {
         (self.judged > 0).then(|| self.lost as f64 / self.judged as f64)

@@ -17,6 +17,13 @@ use crate::time::Stamp;
 /// Below this much queueing the path counts as free.
 const QUEUEING_MIN: Duration = Duration::from_millis(5);
 
+/// Below the first loss feedback becomes sparse, above the second no longer.
+const SPARSE_LOSS: f64 = 0.015;
+const SPARSE_LOSS_MAX: f64 = 0.03;
+
+/// More than sparse feedback takes.
+const VERDICT_MARGIN: Duration = Duration::from_millis(120);
+
 /// Estimators of one path.
 #[derive(Debug)]
 pub(crate) struct PathState {
@@ -28,6 +35,8 @@ pub(crate) struct PathState {
     pub(crate) spikes: Spikes,
     /// A radio on the way seems to sleep; cleared when told.
     pub(crate) asleep: bool,
+    /// Steady streams need no acknowledgement for each datagram.
+    pub(crate) sparse: bool,
 }
 
 impl PathState {
@@ -40,6 +49,7 @@ impl PathState {
             pacer: Pacer::default(),
             spikes: Spikes::default(),
             asleep: false,
+            sparse: false,
         }
     }
 
@@ -78,6 +88,9 @@ impl PathState {
     ) {
         if let Some(elapsed) = outcome.elapsed {
             self.rtt.sample(now, elapsed, hold);
+            if !outcome.sparse {
+                self.rtt.hold(hold);
+            }
             let min = self.rtt.min().unwrap_or_default();
             if outcome.rested {
                 self.asleep |= self.spikes.observe(now, elapsed.saturating_sub(hold + min));
@@ -92,8 +105,19 @@ impl PathState {
             self.bandwidth
                 .on_ack(arrived, outcome.bytes, sent_at, &snapshot);
         }
+        self.reconsider_feedback();
         self.bandwidth
             .advance(now, self.rtt.min().unwrap_or_default(), in_flight);
+    }
+
+    /// Sparse feedback reacts to bursts somewhat later than an acknowledgement for each datagram; it is for paths that
+    /// lose little.
+    fn reconsider_feedback(&mut self) {
+        let loss = self.loss.recent();
+        self.sparse = match self.sparse {
+            true => loss < SPARSE_LOSS_MAX,
+            false => loss < SPARSE_LOSS && self.loss.is_known(),
+        };
     }
 
     /// A datagram leaves.
@@ -110,7 +134,7 @@ impl PathState {
 
     /// How long after departure a datagram that is not acknowledged is lost and not merely late.
     pub(crate) fn horizon(&self) -> Duration {
-        self.rtt.timeout() * 2 + Duration::from_millis(50)
+        self.rtt.timeout() * 2 + VERDICT_MARGIN
     }
 
     /// Birth on the local clock of something that was `age` old when a datagram stamped `stamp` left. Half the smallest
@@ -120,6 +144,13 @@ impl PathState {
         arrival
             .checked_sub(self.rtt.one_way_min() + age)
             .unwrap_or(at)
+    }
+
+    /// Local instant at which something born `age` before a datagram stamped `stamp` left would have arrived on the
+    /// fastest way, had it left at its birth.
+    pub(crate) fn nominal(&self, stamp: Stamp, age: Duration, at: Instant) -> Instant {
+        let arrival = self.clock.local(stamp).unwrap_or(at).min(at);
+        arrival.checked_sub(age).unwrap_or(arrival)
     }
 
     /// Round-trip figures, after the first sample.

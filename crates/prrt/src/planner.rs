@@ -57,6 +57,13 @@ impl Path {
         SPACING.max(self.burst / 2).max(self.congestion)
     }
 
+    /// Time between copies that are sent ahead.
+    fn copy_step(&self) -> Duration {
+        self.period
+            .map_or(COPY_SPACING, |period| COPY_SPACING.min(period / 2))
+            .max(MIN_SPACING)
+    }
+
     /// Last offset at which a datagram most likely arrives in time.
     pub fn last_chance(&self, life: Duration) -> Duration {
         life.saturating_sub(self.one_way + MARGIN)
@@ -91,7 +98,35 @@ pub fn schedule(repair: &Repair, path: &Path, life: Duration) -> Schedule {
     plan
 }
 
+/// Plans the transmissions of a message that the receiver asks for if it is overdue: nothing ahead of `path.timeout`, the
+/// age at which even the receiver's silence is a sign of loss. Each request brings one more, which is not planned.
+pub fn on_request(path: &Path, life: Duration) -> Schedule {
+    let mut plan = Schedule::new();
+    plan.push(Duration::ZERO);
+    if path.can_react(life) {
+        plan_repairs(&mut plan, path, life);
+    }
+    plan
+}
+
+/// Repairs after a sign of loss; where so few of them fit that too many messages would miss, copies ahead of it, too.
 fn plan_spread(plan: &mut Schedule, path: &Path, life: Duration) {
+    plan_repairs(plan, path, life);
+    let step = path.copy_step();
+    let mut miss = path.loss.powi(plan.len() as i32);
+    let mut at = step;
+    let helps = path.is_lossy() && step >= path.burst;
+    for place in 1..=MAX_COPIES {
+        if !helps || miss <= TARGET_MISS || at + MIN_SPACING > path.timeout || plan.is_full() {
+            return;
+        }
+        plan.insert(place, at);
+        miss *= path.loss;
+        at += step;
+    }
+}
+
+fn plan_repairs(plan: &mut Schedule, path: &Path, life: Duration) {
     let last = path.last_chance(life);
     let mut at = path.timeout;
     while at <= last && plan.len() < MAX_PLANNED - 2 {
@@ -112,10 +147,7 @@ fn plan_copies(plan: &mut Schedule, path: &Path, life: Duration) {
     if !path.is_lossy() {
         return;
     }
-    let step = path
-        .period
-        .map_or(COPY_SPACING, |period| COPY_SPACING.min(period / 2))
-        .max(MIN_SPACING);
+    let step = path.copy_step();
     let last = path.last_chance(life);
     let mut miss = path.loss;
     let mut at = step.min(last);

@@ -28,6 +28,15 @@ pub(crate) enum Verdict {
     NoRoom,
 }
 
+/// What became of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Acceptance {
+    News,
+    Known,
+    /// Not taken: it must not be acknowledged, because it has to come again.
+    Refused,
+}
+
 /// Counters, and the bytes that wait for the reader.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
@@ -90,21 +99,22 @@ impl Receiver {
         }
     }
 
-    /// Takes a part. `false` means that it must not be acknowledged, because it has to come again.
-    pub(crate) fn accept(&mut self, arrival: Arrival, part: &Part<'_>) -> bool {
+    /// Takes a part.
+    pub(crate) fn accept(&mut self, arrival: Arrival, part: &Part<'_>) -> Acceptance {
         match self.wants(part) {
-            Verdict::Wanted => self.take(arrival, part),
+            Verdict::Wanted if self.take(arrival, part) => Acceptance::News,
+            Verdict::Wanted => Acceptance::Refused,
             Verdict::Duplicate => {
                 self.books.stats.duplicates += 1;
-                true
+                Acceptance::Known
             }
             Verdict::Stale => {
                 self.books.stats.stale += 1;
-                true
+                Acceptance::Known
             }
             Verdict::NoRoom => {
                 self.books.stats.no_room += 1;
-                false
+                Acceptance::Refused
             }
         }
     }

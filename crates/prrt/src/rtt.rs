@@ -39,7 +39,6 @@ impl Rtt {
     pub(crate) fn sample(&mut self, now: Instant, elapsed: Duration, hold: Duration) {
         let rtt = elapsed.saturating_sub(hold);
         self.sampled = Some(now);
-        self.hold = hold.max(self.hold.mul_f64(63.0 / 64.0));
         self.min.observe(now, Reverse(rtt));
         let Some(smoothed) = self.smoothed else {
             self.smoothed = Some(rtt);
@@ -49,6 +48,11 @@ impl Rtt {
         let error = smoothed.abs_diff(rtt);
         self.variation = (self.variation * 3 + error) / 4;
         self.smoothed = Some((smoothed * 7 + rtt) / 8);
+    }
+
+    /// Takes how long the peer held back an acknowledgement that it should have sent at once.
+    pub(crate) fn hold(&mut self, hold: Duration) {
+        self.hold = hold.max(self.hold.mul_f64(63.0 / 64.0));
     }
 
     /// Smoothed round-trip time, if there was a sample.

@@ -3,6 +3,7 @@
 
 mod budget;
 mod outgoing;
+mod rhythm;
 mod streams;
 mod timers;
 mod write;
@@ -12,6 +13,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::config::Config;
+use crate::debt::Debt;
 use crate::error::SendError;
 use crate::message::{Departure, MessageId, Stream};
 use crate::payload::Payload;
@@ -32,6 +34,8 @@ const MAX_DROPPED: usize = 32;
 /// Small messages remembered for riding along.
 const RECENT: usize = 8;
 
+/// At most one repair on request in this time.
+const REQUEST_SPACING: Duration = Duration::from_millis(2);
 /// Least time a late acknowledgement is waited for.
 const MIN_LINGER: Duration = Duration::from_millis(100);
 
@@ -41,6 +45,8 @@ pub(crate) struct Moment<'a> {
     pub(crate) now: Instant,
     pub(crate) number: PacketNumber,
     pub(crate) path: &'a Path,
+    /// The path loses so little that steady streams need no acknowledgement each.
+    pub(crate) sparse: bool,
 }
 
 /// Queues and plans of one connection.
@@ -65,6 +71,7 @@ pub(crate) struct Sender {
     bulk: VecDeque<Key>,
     recent: VecDeque<Key>,
     budget: Budget,
+    pub(crate) debt: Debt,
     /// Messages that lately died before they left.
     dropped: VecDeque<MessageId>,
     pub(crate) stats: SendStats,
@@ -90,6 +97,7 @@ impl Sender {
             bulk: VecDeque::new(),
             recent: VecDeque::with_capacity(RECENT + 1),
             budget: Budget::new(config.max_redundancy),
+            debt: Debt::default(),
             dropped: VecDeque::with_capacity(MAX_DROPPED),
             stats: SendStats::default(),
         }
@@ -105,11 +113,11 @@ impl Sender {
     ) -> Result<MessageId, SendError> {
         self.check(stream, life, payload.len())?;
         let len = payload.len();
-        let seq = self.take_seq(stream);
+        let (seq, period) = self.take_seq(now, stream);
         let id = MessageId { stream, seq };
-        let key = self
-            .messages
-            .insert(Outgoing::new(id, payload, now, life, self.fragment));
+        let mut message = Outgoing::new(id, payload, now, life, self.fragment);
+        message.period = period;
+        let key = self.messages.insert(message);
         self.bytes += len;
         self.active += 1;
         self.stats.messages += 1;
@@ -158,14 +166,22 @@ impl Sender {
             .is_some_and(|message| message.state == State::Queued)
     }
 
-    fn take_seq(&mut self, stream: Stream) -> Seq {
-        let next = match stream {
-            Stream::Latest(id) => &mut self.latest_mut(id).next,
-            Stream::Ordered(id) => &mut self.ordered_mut(id).next,
+    /// The number of a message born now, and the rhythm of its stream.
+    fn take_seq(&mut self, now: Instant, stream: Stream) -> (Seq, Option<Duration>) {
+        let (next, rhythm) = match stream {
+            Stream::Latest(id) => {
+                let tx = self.latest_mut(id);
+                (&mut tx.next, &mut tx.rhythm)
+            }
+            Stream::Ordered(id) => {
+                let tx = self.ordered_mut(id);
+                (&mut tx.next, &mut tx.rhythm)
+            }
         };
+        rhythm.on_birth(now);
         let seq = *next;
         *next = seq.next();
-        seq
+        (seq, rhythm.period())
     }
 
     fn latest_mut(&mut self, id: u8) -> &mut LatestTx {
@@ -272,8 +288,51 @@ impl Sender {
             return;
         }
         self.stats.confirmed += u64::from(!message.superseded);
+        if !message.superseded && !message.large {
+            self.debt.on_fate(false, false);
+        }
         self.release(part.key);
         self.messages.remove(part.key);
+    }
+
+    /// The receiver misses a message. One that first left less than a round trip ago may have crossed the request, and
+    /// requests in quick succession bring one repair.
+    pub(crate) fn on_request(&mut self, now: Instant, min_rtt: Duration, stream: Stream, seq: Seq) {
+        let Some(key) = self.find(stream, seq) else {
+            return;
+        };
+        let Some(message) = self.messages.get_mut(key) else {
+            return;
+        };
+        let crossed = message
+            .first_sent
+            .is_none_or(|at| now.saturating_duration_since(at) < min_rtt);
+        let repaired = message
+            .last_sent
+            .is_some_and(|at| now.saturating_duration_since(at) < REQUEST_SPACING);
+        if message.sparse && !crossed && !repaired {
+            self.make_due(key);
+        }
+    }
+
+    fn find(&self, stream: Stream, seq: Seq) -> Option<Key> {
+        let is_it = |key: &Key| self.messages.get(*key).is_some_and(|m| m.id.seq == seq);
+        match stream {
+            Stream::Latest(id) => {
+                let tx = self.latest.iter().find(|tx| tx.id == id)?;
+                tx.current.filter(is_it)
+            }
+            Stream::Ordered(id) => {
+                let tx = self.ordered.iter().find(|tx| tx.id == id)?;
+                let found = tx.open.iter().find(|(other, _)| *other == seq)?;
+                Some(found.1).filter(is_it)
+            }
+        }
+    }
+
+    /// Whether the receiver does not acknowledge a message by itself.
+    pub(crate) fn is_sparse(&self, key: Key) -> bool {
+        self.messages.get(key).is_some_and(|message| message.sparse)
     }
 
     /// A datagram with a part seems lost. Whole messages have their own plan.

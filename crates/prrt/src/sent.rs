@@ -41,6 +41,8 @@ pub(crate) struct Sent {
     pub(crate) snapshot: Snapshot,
     /// Traffic had paused before it.
     pub(crate) rested: bool,
+    /// The peer takes its time to acknowledge it.
+    pub(crate) sparse: bool,
     acked: bool,
     /// The peer knows of later ones but not of this one.
     absent: bool,
@@ -62,6 +64,7 @@ impl Sent {
             eliciting,
             snapshot,
             rested: false,
+            sparse: false,
             acked: false,
             absent: false,
             in_flight: eliciting,
@@ -76,6 +79,8 @@ pub(crate) struct AckOutcome {
     pub(crate) elapsed: Option<Duration>,
     /// Traffic had paused before the newest datagram.
     pub(crate) rested: bool,
+    /// The peer took its time to acknowledge it.
+    pub(crate) sparse: bool,
     /// Bytes newly acknowledged.
     pub(crate) bytes: usize,
     /// Departure and snapshot of the newest newly acknowledged datagram.
@@ -138,10 +143,12 @@ impl SentLog {
         let mut outcome = AckOutcome {
             elapsed: None,
             rested: false,
+            sparse: false,
             bytes: 0,
             newest: None,
         };
         outcome.rested = self.get(largest.0).is_some_and(|sent| sent.rested);
+        outcome.sparse = self.get(largest.0).is_some_and(|sent| sent.sparse);
         let left = self.mark(largest.0, &mut outcome, &mut acked);
         outcome.elapsed = left.map(|at| now.saturating_duration_since(at));
         for (index, byte) in ack.history.iter().enumerate() {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::ack::AckState;
 use crate::config::Config;
 use crate::error::SendError;
+use crate::expect::Expectations;
 use crate::message::{Departure, Message, MessageId, Mode, Stream};
 use crate::path::PathState;
 use crate::payload::Payload;
@@ -65,6 +66,7 @@ pub(crate) struct Session {
     sent: SentLog,
     sender: Sender,
     receiver: Receiver,
+    expected: Expectations,
     last_heard: Instant,
     last_sent: Instant,
     /// When something left that the peer has to answer.
@@ -101,6 +103,7 @@ impl Session {
             sent: SentLog::default(),
             sender: Sender::new(config, frames, Seq::new(setup.remote.0)),
             receiver: Receiver::new(config, Seq::new(setup.local.0)),
+            expected: Expectations::default(),
             last_heard: now,
             last_sent: now,
             last_asked: now,
@@ -168,6 +171,7 @@ impl Session {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.sender.handle_timeout(now);
         self.receiver.forget_unwanted(now);
+        self.expected.handle_timeout(now);
         self.review(now);
         if now >= self.idle_at() && self.closed.is_none() {
             self.closed = Some(CloseReason::Silence);
@@ -216,6 +220,7 @@ impl Session {
         let optional = [
             (self.sender.next_timer(), "repair or expiry"),
             (self.acks.due(), "acknowledgement"),
+            (self.expected.next(), "overdue message"),
             (
                 self.receiver.next_deadline(),
                 "end of waiting for a missing message",
@@ -251,6 +256,7 @@ impl Session {
             send: self.sender.stats,
             receive: self.receiver.stats(),
             rtt: self.path.rtt_stats(),
+            debt: self.sender.debt.owed(),
             raw_loss: self.path.loss.total(),
             burst: self.path.loss.burst(),
             spikes: self.path.spikes.total(),

@@ -66,6 +66,10 @@ pub struct Stats {
     pub datagrams_sent: u64,
     /// Bytes in them (UDP payload).
     pub bytes_sent: u64,
+    /// Requests for overdue messages sent.
+    pub requests_sent: u64,
+    /// Requests for overdue messages received.
+    pub requests_received: u64,
     /// Of the datagrams sent, those that hold an acknowledgement and nothing else.
     pub acks_sent: u64,
     /// Datagrams received that were not duplicates.
@@ -84,6 +88,9 @@ pub struct Stats {
     pub rtt: Option<RttStats>,
     /// Share of our datagrams lost on the way (0 to 1), before repair, after the first verdict.
     pub raw_loss: Option<f64>,
+    /// Messages that missed their deadline beyond what one in a thousand allows, as far as repairs still make up for it
+    /// (0 to 3).
+    pub debt: f64,
     /// Mean length of a loss burst, after the first.
     pub burst: Option<Duration>,
     /// Round trips after a pause that took 60 to 600 ms longer than the shortest: the mark of a sleeping radio.

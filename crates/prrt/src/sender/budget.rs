@@ -44,6 +44,11 @@ impl Budget {
         self.tokens >= 1.0 || (reliable && self.trickle >= 1.0)
     }
 
+    /// Whether the cap keeps repairs back.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tokens < 1.0
+    }
+
     /// A datagram of repairs left.
     pub(crate) fn spend(&mut self) {
         if self.tokens >= 1.0 {

@@ -52,6 +52,10 @@ pub(crate) struct Outgoing {
     /// Stands in the queue of due repairs.
     pub(crate) repair_due: bool,
     pub(crate) superseded: bool,
+    /// Time to the next message of its stream, if that has a rhythm.
+    pub(crate) period: Option<Duration>,
+    /// The receiver asks for it if it is overdue, and does not acknowledge it by itself.
+    pub(crate) sparse: bool,
     /// Travels in fragments; stays true when the fragments are forgotten.
     pub(crate) large: bool,
     pub(crate) bulk: Option<Box<Bulk>>,
@@ -80,6 +84,8 @@ impl Outgoing {
             timer: expires,
             repair_due: false,
             superseded: false,
+            period: None,
+            sparse: false,
             large: bulk.is_some(),
             bulk,
         }

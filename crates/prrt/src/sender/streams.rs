@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::rhythm::Rhythm;
 use crate::seq::Seq;
 use crate::slab::Key;
 
@@ -11,6 +12,7 @@ pub(crate) struct LatestTx {
     pub(crate) id: u8,
     pub(crate) next: Seq,
     pub(crate) current: Option<Key>,
+    pub(crate) rhythm: Rhythm,
 }
 
 /// A stream in order.
@@ -22,25 +24,28 @@ pub(crate) struct OrderedTx {
     pub(crate) queue: VecDeque<(Seq, Key)>,
     /// Sent, oldest first; finished ones leave when they reach the front.
     pub(crate) open: VecDeque<(Seq, Key)>,
+    pub(crate) rhythm: Rhythm,
 }
 
 impl LatestTx {
-    pub(crate) const fn new(id: u8, first: Seq) -> Self {
+    pub(crate) fn new(id: u8, first: Seq) -> Self {
         Self {
             id,
             next: first,
             current: None,
+            rhythm: Rhythm::default(),
         }
     }
 }
 
 impl OrderedTx {
-    pub(crate) const fn new(id: u8, first: Seq) -> Self {
+    pub(crate) fn new(id: u8, first: Seq) -> Self {
         Self {
             id,
             next: first,
             queue: VecDeque::new(),
             open: VecDeque::new(),
+            rhythm: Rhythm::default(),
         }
     }
 

@@ -38,9 +38,13 @@ impl Sender {
         };
         message.timer = None;
         if !message.alive() {
-            let superseded = message.superseded;
+            let (superseded, large) = (message.superseded, message.large);
             self.messages.remove(key);
             self.stats.unconfirmed += u64::from(!superseded);
+            if !superseded && !large {
+                let helpless = self.budget.is_empty();
+                self.debt.on_fate(true, helpless);
+            }
         } else if message.expired(now) {
             self.expire(now, key);
         } else {
@@ -98,7 +102,7 @@ impl Sender {
         }
     }
 
-    fn make_due(&mut self, key: Key) {
+    pub(super) fn make_due(&mut self, key: Key) {
         let Some(message) = self.messages.get_mut(key) else {
             return;
         };

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::outgoing::{Lane, Outgoing, State};
 use super::{Moment, RECENT, Sender};
-use crate::config::Config;
+use crate::config::{Config, Repair};
 use crate::message::Stream;
 use crate::planner::{self, Path};
 use crate::sent::PartRef;
@@ -15,7 +15,12 @@ use crate::wire::frame::{Fragment, Order, Part};
 
 /// Which recent small messages ride along, newest first: spaced, so that one burst does not take all.
 const RIDERS: [usize; 3] = [0, 2, 5];
-/// A message rests this long before it rides along again; on a path that does not lose, a whole time-out.
+/// Slowest rhythm of which the receiver notices an overdue message soon enough.
+const SPARSE_PERIOD: Duration = Duration::from_millis(20);
+/// The receiver acknowledges at least this often what it need not acknowledge by itself.
+const SPARSE_PATIENCE: Duration = Duration::from_millis(60);
+/// A message rests this long before it rides along again; on a path that does not lose, a whole time-out, and never
+/// where no acknowledgement is due yet.
 const SPACING_MIN: Duration = Duration::from_millis(1);
 
 impl Sender {
@@ -163,12 +168,18 @@ impl Sender {
         let useful = message
             .expires
             .is_none_or(|at| moment.now + moment.path.one_way < at);
-        message.state == State::Flying && rested && useful
+        let awaited = !message.sparse || moment.path.is_lossy();
+        message.state == State::Flying && rested && useful && awaited
     }
 
     fn write_whole(&mut self, moment: Moment<'_>, key: Key, out: &mut Writer<'_>) -> Option<()> {
         let order = self.order(key);
+        let allowed = moment.sparse && self.config.sparse_feedback;
         let message = self.messages.get_mut(key)?;
+        if message.attempts == 0 {
+            message.sparse =
+                allowed && self.config.repair == Repair::Spread && may_be_sparse(message);
+        }
         let part = part(message, moment.now, order, None, message.attempts > 0)?;
         part.emit(out)?;
         message.attempts += 1;
@@ -262,6 +273,12 @@ impl Sender {
     }
 }
 
+/// Small messages with a life on a steady stream that is fast enough.
+fn may_be_sparse(message: &Outgoing) -> bool {
+    let fast = message.period.is_some_and(|period| period <= SPARSE_PERIOD);
+    fast && message.lane() == Lane::Control && message.expires.is_some()
+}
+
 fn part<'m>(
     message: &'m Outgoing,
     now: Instant,
@@ -296,6 +313,7 @@ fn part<'m>(
         age: Span::ceil(now.saturating_duration_since(message.birth)),
         life: Span::of_life(message.life()),
         attempt: attempt.min(255) as u8,
+        period: message.period.filter(|_| message.sparse).map(Span::floor),
         fragment,
         data,
     })
@@ -317,11 +335,21 @@ fn next_send(message: &Outgoing, moment: Moment<'_>, config: &Config) -> Option<
         return Some(moment.now + planner::reliable_pause(moment.path, message.planned));
     };
     let queued = message.first_sent?.saturating_duration_since(message.birth);
+    let silence = if message.sparse {
+        SPARSE_PATIENCE
+    } else {
+        Duration::ZERO
+    };
     let path = Path {
-        timeout: moment.path.timeout + queued,
+        timeout: moment.path.timeout + queued + silence,
+        period: message.period,
         ..*moment.path
     };
-    let plan = planner::schedule(&config.repair, &path, life);
+    let plan = if message.sparse {
+        planner::on_request(&path, life)
+    } else {
+        planner::schedule(&config.repair, &path, life)
+    };
     let elapsed = moment.now.saturating_duration_since(message.birth);
     let offset = planner::next_offset(&plan, message.planned as usize, elapsed)?;
     Some(message.birth + offset)

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use super::Session;
-use crate::ack::Seen;
+use crate::ack::{Haste, Seen};
 use crate::error::WireError;
-use crate::receiver::Arrival;
+use crate::receiver::{Acceptance, Arrival};
 use crate::seq::PacketNumber;
 use crate::time::Stamp;
 use crate::wire::Reader;
-use crate::wire::frame::{Ack, Frame, Part, next_frame};
+use crate::wire::frame::{Ack, Frame, Nack, Part, next_frame};
 
 /// What the frames of a datagram add up to.
 #[derive(Debug)]
@@ -17,7 +17,19 @@ struct Tally {
     eliciting: bool,
     /// Holds messages, and every one of them is a fragment.
     bulk: bool,
+    /// Holds messages, all of steady streams, and no news but originals.
+    sparse: bool,
     refused: bool,
+}
+
+impl Tally {
+    fn haste(&self) -> Haste {
+        match (self.bulk, self.sparse) {
+            (true, _) => Haste::Bulk,
+            (false, true) => Haste::Sparse,
+            (false, false) => Haste::Control,
+        }
+    }
 }
 
 impl Session {
@@ -86,7 +98,7 @@ impl Session {
         }
         let newest = self.acks.insert(number, now);
         if tally.eliciting {
-            self.acks.want(now, tally.bulk);
+            self.acks.want(now, tally.haste());
         }
         newest
     }
@@ -106,13 +118,18 @@ impl Session {
         let mut tally = Tally {
             eliciting: false,
             bulk: true,
+            sparse: true,
             refused: false,
         };
         let mut parts = 0;
         while let Some(frame) = next_frame(&mut reader) {
             match frame? {
                 Frame::Ack(ack) => self.on_ack(now, &ack)?,
-                Frame::Ping => tally.eliciting = true,
+                Frame::Nack(nack) => self.on_request(now, nack),
+                Frame::Ping => {
+                    tally.eliciting = true;
+                    tally.sparse = false;
+                }
                 Frame::Close(reason) => self.end(reason),
                 Frame::Part(part) => {
                     parts += 1;
@@ -121,6 +138,7 @@ impl Session {
             }
         }
         tally.bulk &= parts > 0;
+        tally.sparse &= parts > 0;
         Ok(tally)
     }
 
@@ -132,7 +150,22 @@ impl Session {
             at: now,
             born: self.path.birth(stamp, age, now),
         };
-        tally.refused |= !self.receiver.accept(arrival, part);
+        let acceptance = self.receiver.accept(arrival, part);
+        tally.refused |= acceptance == Acceptance::Refused;
+        tally.sparse &=
+            part.period.is_some() && (part.attempt == 0 || acceptance == Acceptance::Known);
+        if part.fragment.is_none() {
+            let nominal = self.path.nominal(stamp, age, now);
+            self.expected.on_part(now, nominal, part);
+        }
+    }
+
+    fn on_request(&mut self, now: Instant, nack: Nack) {
+        self.stats.requests_received += 1;
+        let min_rtt = self.path.rtt.min().unwrap_or_default();
+        for seq in nack.seqs() {
+            self.sender.on_request(now, min_rtt, nack.stream, seq);
+        }
     }
 
     fn on_ack(&mut self, now: Instant, ack: &Ack) -> Result<(), WireError> {

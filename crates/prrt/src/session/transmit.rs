@@ -97,7 +97,7 @@ impl Session {
         if self.bulk_ready(now) {
             return Some(Work::Bulk);
         }
-        if self.acks.due().is_some_and(|at| at <= now) {
+        if self.acks.due().is_some_and(|at| at <= now) || self.expected.is_due(now) {
             return Some(Work::Ack);
         }
         self.ping.then_some(Work::Ping)
@@ -152,16 +152,19 @@ impl Session {
     }
 
     fn fill(&mut self, now: Instant, work: Work, out: &mut Writer<'_>) -> Contents {
-        let path = self.path.plan();
+        let mut path = self.path.plan();
+        path.loss = self.sender.debt.inflate(path.loss);
         let moment = Moment {
             now,
             number: self.sent.next_number(),
             path: &path,
+            sparse: self.path.sparse && !self.path.is_congested(),
         };
         let mut contents = Contents {
             ack: self.write_ack(now, out),
             ..Contents::default()
         };
+        self.stats.requests_sent += self.expected.write(now, out);
         match work {
             Work::Close => self.write_close(out),
             Work::Control | Work::Repair => self.write_small(moment, out, &mut contents),
@@ -248,9 +251,14 @@ impl Session {
         if data || contents.ping {
             self.last_asked = now;
         }
+        let sparse = contents
+            .parts
+            .iter()
+            .all(|part| self.sender.is_sparse(part.key));
         let snapshot = self.path.on_send(now, len, self.sent.in_flight());
         let mut sent = Sent::new(now, len, contents.parts, data || contents.ping, snapshot);
         sent.rested = rested;
+        sent.sparse = data && sparse;
         self.sent.push(sent);
     }
 }

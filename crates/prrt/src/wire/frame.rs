@@ -11,12 +11,17 @@ use crate::time::Span;
 /// Most history an acknowledgement carries, bytes (8 datagrams each).
 pub const ACK_HISTORY: usize = 32;
 
+/// Messages that one request can name after the first.
+pub const NACK_SPAN: usize = 16;
+
 const ACK: u8 = 0x01;
 const PING: u8 = 0x02;
 const CLOSE: u8 = 0x03;
+const NACK: u8 = 0x04;
 const MESSAGE: u8 = 0x10;
 const ORDERED: u8 = 0x01;
 const FRAGMENT: u8 = 0x02;
+const PERIODIC: u8 = 0x04;
 
 /// Acknowledgement: `01 largest:4 hold:2 len:1 history:len`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,8 +125,61 @@ impl Fragment {
     }
 }
 
-/// A message or a part of it: `kind:1 id:1 seq:4 [back:2 wait:2] age:2 life:2 attempt:1 [index:2 size:2 total:4] len:2
-/// data`. Kind is `10`, plus 1 if ordered (then with back and wait), plus 2 if a fragment.
+/// Request for messages that are overdue: `04 ordered:1 id:1 first:4 more:2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nack {
+    /// Their stream.
+    pub stream: Stream,
+    /// The oldest.
+    pub first: Seq,
+    /// Bit `i` tells whether `first + 1 + i` is missing, too.
+    pub more: u16,
+}
+
+impl Nack {
+    fn parse(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let ordered = reader.u8("stream kind")?;
+        let id = reader.u8("stream")?;
+        let stream = match ordered {
+            0 => Stream::Latest(id),
+            1 => Stream::Ordered(id),
+            other => {
+                return Err(WireError::Unknown {
+                    field: "stream kind",
+                    value: other.into(),
+                });
+            }
+        };
+        Ok(Self {
+            stream,
+            first: Seq::new(reader.u32("first")?),
+            more: reader.u16("more")?,
+        })
+    }
+
+    /// Writes the frame; `None` if it does not fit.
+    pub fn emit(&self, writer: &mut Writer<'_>) -> Option<()> {
+        if writer.room() < 9 {
+            return None;
+        }
+        let (ordered, id) = match self.stream {
+            Stream::Latest(id) => (0, id),
+            Stream::Ordered(id) => (1, id),
+        };
+        writer.bytes(&[NACK, ordered, id])?;
+        writer.u32(self.first.get())?;
+        writer.u16(self.more)
+    }
+
+    /// Every message asked for.
+    pub fn seqs(self) -> impl Iterator<Item = Seq> {
+        let more = (0..NACK_SPAN as u32).filter(move |i| self.more >> i & 1 == 1);
+        std::iter::once(self.first).chain(more.map(move |i| self.first.plus(i + 1)))
+    }
+}
+
+/// A message or a part of it: `kind:1 id:1 seq:4 [back:2 wait:2] age:2 life:2 attempt:1 [period:2] [index:2 size:2 total:4]
+/// len:2 data`. Kind is `10`, plus 1 if ordered (then with back and wait), plus 2 if a fragment, plus 4 if periodic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
     /// Stream.
@@ -136,6 +194,9 @@ pub struct Part<'a> {
     pub life: Span,
     /// Which transmission this is, 0 for the original; stops at 255.
     pub attempt: u8,
+    /// Present if the stream has a rhythm: the next message will be born so much later than this one, and arrivals need
+    /// no acknowledgement each.
+    pub period: Option<Span>,
     /// Present if this is not the whole message.
     pub fragment: Option<Fragment>,
     /// The bytes.
@@ -150,7 +211,8 @@ pub const fn part_overhead(ordered: bool, fragment: bool) -> usize {
 impl<'a> Part<'a> {
     /// Bytes on the wire.
     pub const fn wire_len(&self) -> usize {
-        part_overhead(self.order.is_some(), self.fragment.is_some()) + self.data.len()
+        let period = if self.period.is_some() { 2 } else { 0 };
+        part_overhead(self.order.is_some(), self.fragment.is_some()) + period + self.data.len()
     }
 
     fn parse(kind: u8, reader: &mut Reader<'a>) -> Result<Self, WireError> {
@@ -170,6 +232,11 @@ impl<'a> Part<'a> {
         let age = Span::from_wire(reader.u16("age")?);
         let life = Span::from_wire(reader.u16("life")?);
         let attempt = reader.u8("attempt")?;
+        let period = if kind & PERIODIC != 0 {
+            Some(Span::from_wire(reader.u16("period")?))
+        } else {
+            None
+        };
         let fragment = if kind & FRAGMENT != 0 {
             Some(Fragment::parse(reader)?)
         } else {
@@ -190,6 +257,7 @@ impl<'a> Part<'a> {
             age,
             life,
             attempt,
+            period,
             fragment,
             data,
         })
@@ -205,7 +273,8 @@ impl<'a> Part<'a> {
             Stream::Ordered(id) => (ORDERED, id),
         };
         let fragment = if self.fragment.is_some() { FRAGMENT } else { 0 };
-        writer.u8(MESSAGE | ordered | fragment)?;
+        let periodic = if self.period.is_some() { PERIODIC } else { 0 };
+        writer.u8(MESSAGE | ordered | fragment | periodic)?;
         writer.u8(id)?;
         writer.u32(self.seq.get())?;
         if let Some(order) = self.order {
@@ -215,6 +284,9 @@ impl<'a> Part<'a> {
         writer.u16(self.age.get())?;
         writer.u16(self.life.get())?;
         writer.u8(self.attempt)?;
+        if let Some(period) = self.period {
+            writer.u16(period.get())?;
+        }
         if let Some(fragment) = self.fragment {
             writer.u16(fragment.index)?;
             writer.u16(fragment.size)?;
@@ -265,6 +337,8 @@ impl CloseReason {
 pub enum Frame<'a> {
     /// What has arrived.
     Ack(Ack),
+    /// What is overdue.
+    Nack(Nack),
     /// `02`: asks for an acknowledgement.
     Ping,
     /// `03 reason:1`: the connection ends.
@@ -302,7 +376,8 @@ fn parse<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, WireError> {
             1 => CloseReason::Busy,
             _ => CloseReason::Done,
         })),
-        kind @ 0x10..=0x13 => Part::parse(kind, reader).map(Frame::Part),
+        NACK => Nack::parse(reader).map(Frame::Nack),
+        kind @ 0x10..=0x17 => Part::parse(kind, reader).map(Frame::Part),
         other => Err(WireError::Unknown {
             field: "frame",
             value: other.into(),

@@ -13,6 +13,7 @@ mod overload;
 mod pair;
 mod repair;
 mod reports;
+mod requests;
 mod restart;
 mod security;
 mod sockets;

@@ -40,6 +40,18 @@ pub(crate) fn stream(
         repair,
         ..Config::default()
     };
+    stream_with(config, conditions, period, life, count, seed)
+}
+
+/// The same with other settings.
+pub(crate) fn stream_with(
+    config: Config,
+    conditions: Conditions,
+    period: Duration,
+    life: Duration,
+    count: u64,
+    seed: u64,
+) -> Outcome {
     let mut pair = Pair::connected(&config, [conditions; 2], seed);
     pair.ends[SERVER].mode = Mode::Asap;
     let mut born = Vec::with_capacity(count as usize);

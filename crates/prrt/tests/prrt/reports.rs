@@ -29,6 +29,8 @@ fn reordering_alone_is_not_loss() {
     let stats = pair.stats(CLIENT);
     assert_eq!(stats.raw_loss, Some(0.0), "{stats:?}");
     assert_eq!(stats.residual_loss(), Some(0.0));
+    assert!(stats.send.repairs < 500, "{stats:?}");
+    assert!(stats.debt < 0.1);
 }
 
 #[test]

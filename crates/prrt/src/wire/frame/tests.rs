@@ -16,6 +16,7 @@ fn part(ordered: bool, fragment: Option<Fragment>, data: &[u8]) -> Part<'_> {
         age: Span::from_wire(5),
         life: Span::from_wire(0x0700),
         attempt: 1,
+        period: None,
         fragment,
         data,
     }
@@ -50,6 +51,10 @@ fn parts_come_back_and_every_cut_is_an_error() {
         part(false, None, b"x"),
         part(true, None, b""),
         part(true, Some(fragment), b"abc"),
+        Part {
+            period: Some(Span::from_wire(77)),
+            ..part(true, None, b"abc")
+        },
     ] {
         let bytes = emitted(&part);
         assert_eq!(
@@ -103,6 +108,30 @@ fn acknowledgement_comes_back_and_too_long_a_history_is_refused() {
     long[0] = 1;
     long[7] = 33;
     assert!(matches!(next_frame(&mut Reader::new(&long)), Some(Err(_))));
+}
+
+#[test]
+fn request_comes_back_and_names_its_messages() {
+    let nack = Nack {
+        stream: Stream::Ordered(3),
+        first: Seq::new(u32::MAX),
+        more: 0b101,
+    };
+    let mut buffer = [0; 9];
+    nack.emit(&mut Writer::new(&mut buffer)).unwrap();
+    assert_eq!(buffer, [4, 1, 3, 0xff, 0xff, 0xff, 0xff, 0, 0b101]);
+    assert_eq!(
+        next_frame(&mut Reader::new(&buffer)),
+        Some(Ok(Frame::Nack(nack)))
+    );
+    let named: Vec<u32> = nack.seqs().map(Seq::get).collect();
+    assert_eq!(named, [u32::MAX, 0, 2]);
+    for cut in 1..9 {
+        assert!(matches!(
+            next_frame(&mut Reader::new(&buffer[..cut])),
+            Some(Err(_))
+        ));
+    }
 }
 
 #[test]
