@@ -58,6 +58,8 @@ pub struct LinkReport {
     pub received: u64,
     /// Damaged frames read.
     pub bad_frames: u64,
+    /// Packets of somebody who is not the client.
+    pub strangers: u64,
     /// Times the peer gave no clear-to-send for too long.
     pub stalls: u64,
     /// Times the link came back.
@@ -72,6 +74,7 @@ impl From<LinkStats> for LinkReport {
             sent: stats.sent,
             received: stats.received,
             bad_frames: stats.bad_frames,
+            strangers: stats.strangers,
             stalls: stats.stalls,
             reopened: stats.reopened,
             superseded: stats.superseded,

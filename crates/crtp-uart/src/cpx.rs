@@ -5,6 +5,7 @@
 
 mod decoder;
 mod header;
+pub mod stream;
 
 use arrayvec::ArrayVec;
 use crtp::{Admitted, Packet};

@@ -1,4 +1,4 @@
-//! Moves bytes between a descriptor that never blocks and a [`Session`]: everything there is in one read,
+//! Moves bytes between a descriptor that never blocks and a [`Wire`]: everything there is in one read,
 //! clear-to-send and frame in one write. Owns what a full port has not taken yet; adds no byte of its own.
 
 use std::os::fd::AsFd;
@@ -8,7 +8,7 @@ use arrayvec::ArrayVec;
 use rustix::io::Errno;
 
 use crate::cpx::MAX_FRAME;
-use crate::session::{Role, Session};
+use crate::wire::Wire;
 
 /// Bytes of one read; a terminal keeps at most 4096.
 const READ_SIZE: usize = 4096;
@@ -72,15 +72,15 @@ impl Pump {
         self.stats
     }
 
-    /// Reads whatever is there into the session. The session's timers may have changed.
+    /// Reads whatever is there into the session, as long as it takes more. The session's timers may have changed.
     ///
     /// # Errors
     /// [`Gone`]: the port is of no more use.
-    pub fn receive<R: Role>(
+    pub fn receive<W: Wire + ?Sized>(
         &mut self,
         now: Instant,
         port: impl AsFd,
-        session: &mut Session<R>,
+        session: &mut W,
     ) -> Result<(), Gone> {
         let mut bytes = [0; READ_SIZE];
         loop {
@@ -89,7 +89,7 @@ impl Pump {
                 Ok(count) => {
                     self.count_read(count);
                     session.handle_bytes(now, &bytes[..count]);
-                    if count < READ_SIZE {
+                    if count < READ_SIZE || !session.has_room() {
                         return Ok(());
                     }
                 }
@@ -104,11 +104,11 @@ impl Pump {
     ///
     /// # Errors
     /// [`Gone`]: the port is of no more use.
-    pub fn transmit<R: Role>(
+    pub fn transmit<W: Wire + ?Sized>(
         &mut self,
         now: Instant,
         port: impl AsFd,
-        session: &mut Session<R>,
+        session: &mut W,
     ) -> Result<(), Gone> {
         loop {
             if self.pending.is_empty() {

@@ -6,7 +6,6 @@
 
 mod config;
 mod credit;
-mod outbox;
 mod receive;
 mod role;
 #[cfg(test)]
@@ -20,11 +19,10 @@ use arrayvec::ArrayVec;
 use crtp::Packet;
 
 use crate::cpx::{self, Decoder, FrameBytes, MAX_FRAME, System};
+use crate::outbox::{Outbox, SendError};
 use credit::Credit;
-use outbox::Outbox;
 
 pub use config::Config;
-pub use outbox::SendError;
 pub use role::{Device, Host, Role};
 
 /// Events that wait to be taken; the oldest goes when there are more.
@@ -177,7 +175,7 @@ impl<R: Role> Session<R> {
     /// Begins again from the sync, as after the port was opened anew or the drone was switched on. Waiting
     /// packets to send are dropped and counted as discarded; received packets and counters stay.
     pub fn restart(&mut self, now: Instant) {
-        self.stats.discarded += self.outbox.clear();
+        self.outbox.clear();
         self.system.clear();
         self.decoder.reset();
         self.credit = Credit::default();
@@ -206,14 +204,14 @@ impl<R: Role> Session<R> {
         if expires.is_some_and(|at| at <= now) {
             return Err(SendError::Expired);
         }
-        self.outbox.push(packet, key, expires, &mut self.stats)
+        self.outbox.push(packet, key, expires)
     }
 
     /// Says goodbye: the host tells the drone that no client is connected and that CRTP is back on the radio.
     /// Waiting packets are dropped. Over when [`Session::phase`] says [`Phase::Closed`], at the latest after
     /// [`Config::linger`].
     pub fn close(&mut self, now: Instant) {
-        self.stats.discarded += self.outbox.clear();
+        self.outbox.clear();
         self.system.clear();
         let greets = R::IS_HOST && self.phase == Phase::Up;
         self.phase = if greets {
@@ -229,7 +227,7 @@ impl<R: Role> Session<R> {
 
     /// Ends at once, without a goodbye.
     pub fn abort(&mut self) {
-        self.stats.discarded += self.outbox.clear();
+        self.outbox.clear();
         self.system.clear();
         self.phase = Phase::Closed;
     }
@@ -271,7 +269,7 @@ impl<R: Role> Session<R> {
         if self.phase != Phase::Up {
             return None;
         }
-        let packet = self.outbox.pop(now, &mut self.stats)?;
+        let packet = self.outbox.pop(now)?;
         self.stats.sent += 1;
         Some(R::encode(&packet))
     }
@@ -316,7 +314,11 @@ impl<R: Role> Session<R> {
     /// Counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
+        let drops = self.outbox.drops();
         Stats {
+            superseded: drops.superseded,
+            expired: drops.expired,
+            discarded: drops.discarded,
             decode: self.decoder.stats(),
             ..self.stats
         }

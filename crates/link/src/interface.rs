@@ -108,6 +108,8 @@ pub struct LinkStats {
     pub superseded: u64,
     /// Received frames that were damaged or no CRTP.
     pub bad_frames: u64,
+    /// Received packets of somebody who has not opened as a client does, or while another client is served.
+    pub strangers: u64,
     /// Times the peer gave no clear-to-send for longer than the stall limit.
     pub stalls: u64,
     /// Times the link was opened again after a loss.

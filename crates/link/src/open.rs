@@ -12,6 +12,7 @@ use crate::key_file;
 use crate::prrt::{PrrtLink, PrrtOptions};
 use crate::pty::PtyLink;
 use crate::sim::SimLink;
+use crate::tcp::{TcpClient, TcpServer};
 use crate::uart::{UartConfig, UartError, UartLink};
 use crate::udp::{UdpClient, UdpServer};
 use crate::uri::{NetUri, PrrtUri, Role, UartUri, Uri};
@@ -85,7 +86,7 @@ pub fn open(now: Instant, uri: &Uri, role: Role) -> Result<Box<dyn Link>, OpenEr
             Ok(Box::new(SimLink::new(now, config)))
         }
         Uri::Pty(path) => Ok(Box::new(PtyLink::open(path, now)?)),
-        Uri::Tcp(_) => Err(no_driver(uri, "tcp")),
+        Uri::Tcp(net) => open_tcp(now, uri, net, role),
         Uri::Radio(_) => Err(no_driver(uri, "radio")),
     }
 }
@@ -98,13 +99,33 @@ fn open_uart(now: Instant, uart: &UartUri) -> Result<Box<dyn Link>, OpenError> {
 fn open_udp(now: Instant, uri: &Uri, net: &NetUri, role: Role) -> Result<Box<dyn Link>, OpenError> {
     let address = resolve(uri, net)?;
     if net.listens(role) {
-        let server = UdpServer::bind(address).map_err(|source| system(uri, "listen", source))?;
+        let server = UdpServer::bind_row(address, net.clients)
+            .map_err(|source| system(uri, "listen", source))?;
         Ok(Box::new(server))
+    } else if net.clients > 1 {
+        let text = format!(
+            "clients={} is for those who listen: add listen=1",
+            net.clients
+        );
+        Err(system(
+            uri,
+            "call",
+            io::Error::new(io::ErrorKind::InvalidInput, text),
+        ))
     } else {
         let client =
             UdpClient::connect(now, address).map_err(|source| system(uri, "connect", source))?;
         Ok(Box::new(client))
     }
+}
+
+fn open_tcp(now: Instant, uri: &Uri, net: &NetUri, role: Role) -> Result<Box<dyn Link>, OpenError> {
+    let address = resolve(uri, net)?;
+    if net.listens(role) {
+        let server = TcpServer::bind(address).map_err(|source| system(uri, "listen", source))?;
+        return Ok(Box::new(server));
+    }
+    Ok(Box::new(TcpClient::connect(now, address)))
 }
 
 fn open_prrt(
@@ -158,6 +179,6 @@ fn no_driver(uri: &Uri, scheme: &'static str) -> OpenError {
     OpenError::NoDriver {
         uri: uri.to_string(),
         scheme,
-        allowed: "uart, prrt, udp, sim, pty",
+        allowed: "uart, prrt, udp, tcp, sim, pty",
     }
 }

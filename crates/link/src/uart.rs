@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use crtp::Gate;
 use crtp_uart::pump::PumpStats;
 use crtp_uart::session::{self, Phase};
-use crtp_uart::{Config, Gone, Host, Pump, SendError, Serial, SerialError, Session};
+use crtp_uart::{
+    Config, Gone, HostSession, Pump, SendError, Serial, SerialError, Session, syslink,
+};
 
 use crate::interface::{
     Class, Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
@@ -38,9 +40,9 @@ pub struct UartConfig {
     pub path: PathBuf,
     /// Speed, bit/s.
     pub baud: u32,
-    /// Framing; this driver speaks CPX.
+    /// Framing.
     pub framing: Framing,
-    /// The session's figures.
+    /// The session's figures; syslink takes its patience from them.
     pub session: Config,
 }
 
@@ -67,11 +69,24 @@ impl From<&UartUri> for UartConfig {
     }
 }
 
+impl UartConfig {
+    fn host(&self, now: Instant) -> Box<dyn HostSession> {
+        match self.framing {
+            Framing::Cpx => Box::new(Session::host(self.session, now)),
+            Framing::Syslink => Box::new(syslink::Host::new(
+                self.baud,
+                self.session.sync_timeout,
+                now,
+            )),
+        }
+    }
+}
+
 /// A drone on a serial port.
 #[derive(Debug)]
 pub struct UartLink {
     config: UartConfig,
-    session: Session<Host>,
+    session: Box<dyn HostSession>,
     serial: Option<Serial>,
     pump: Pump,
     gate: Gate,
@@ -92,11 +107,8 @@ impl UartLink {
     /// # Errors
     /// [`UartError`] if waiting does not help: the port is in use, forbidden or no serial port.
     pub fn open(config: UartConfig, now: Instant) -> Result<Self, UartError> {
-        if config.framing != Framing::Cpx {
-            return Err(UartError::Framing);
-        }
         let mut link = Self {
-            session: Session::host(config.session, now),
+            session: config.host(now),
             serial: None,
             pump: Pump::new(),
             gate: Gate::new(),
@@ -172,7 +184,7 @@ impl UartLink {
     fn receive(&mut self, now: Instant) {
         let Some(serial) = &self.serial else { return };
         self.received_at = now;
-        if let Err(why) = self.pump.receive(now, serial, &mut self.session) {
+        if let Err(why) = self.pump.receive(now, serial, self.session.as_mut()) {
             self.lose(now, why);
         }
         self.translate_events(now);
@@ -180,7 +192,7 @@ impl UartLink {
 
     fn transmit(&mut self, now: Instant) {
         let Some(serial) = &self.serial else { return };
-        if let Err(why) = self.pump.transmit(now, serial, &mut self.session) {
+        if let Err(why) = self.pump.transmit(now, serial, self.session.as_mut()) {
             self.lose(now, why);
         }
         self.end_when_closed();
@@ -205,7 +217,7 @@ impl UartLink {
                     self.gate.forget();
                     self.notice(now, "the drone may have restarted: greeted it again");
                 }
-                session::Event::Stalled => self.notice(now, "the drone withholds clear-to-send"),
+                session::Event::Stalled => self.notice(now, errors::stalled(self.config.framing)),
                 // The counters tell.
                 session::Event::Resumed
                 | session::Event::TokenPresumed
@@ -218,9 +230,10 @@ impl UartLink {
         self.mourned = false;
         let Some(serial) = &self.serial else { return };
         let text = format!(
-            "{} at {} bit/s, low latency: {}",
+            "{} at {} bit/s, {}, low latency: {}",
             self.config.path.display(),
             serial.speed(),
+            self.config.framing,
             serial.low_latency()
         );
         self.raise(Event::Up(text));

@@ -1,20 +1,20 @@
 //! `udp://` in cflib's framing: one datagram is one CRTP packet, nothing else.
 //!
-//! [`UdpServer`] waits for a client, [`UdpClient`] calls a drone. What both share lives here: the socket that
-//! never blocks, the bounded inbox and the counters.
+//! [`UdpServer`] waits for clients, [`UdpClient`] calls a drone. What both share lives here: reading without
+//! blocking, the bounded inbox and the counters.
 
 mod client;
+mod seat;
 mod server;
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd as _;
 use std::time::Instant;
 
 use crtp::Packet;
 
-use crate::interface::{Event, Interest, LinkStats, Received, Refusal, SendOutcome};
+use crate::interface::{Event, LinkStats, Received, Refusal, SendOutcome};
 use crate::throttle::Throttle;
 
 pub use client::UdpClient;
@@ -23,10 +23,9 @@ pub use server::UdpServer;
 /// Packets that wait to be taken; further ones stay in the kernel's buffer.
 const INBOX: usize = 256;
 
-/// Socket, inbox, events and counters of one end.
+/// Inbox, events and counters of one end.
 #[derive(Debug)]
 struct Core {
-    socket: UdpSocket,
     inbox: VecDeque<Received>,
     events: VecDeque<Event>,
     stats: LinkStats,
@@ -43,51 +42,40 @@ enum Datagram {
     Nothing,
 }
 
+/// The next good datagram of `socket`; damaged ones are counted and passed over.
+fn read(socket: &UdpSocket, core: &mut Core, now: Instant) -> Datagram {
+    let mut bytes = [0; 64];
+    loop {
+        match socket.recv_from(&mut bytes) {
+            Ok((length, from)) => match Packet::from_bytes(&bytes[..length]) {
+                Ok(packet) => return Datagram::Packet(packet, from),
+                Err(_) => core.stats.bad_frames += 1,
+            },
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Datagram::Nothing,
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                return Datagram::Refused;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => {
+                core.notice(now, &error);
+                return Datagram::Nothing;
+            }
+        }
+    }
+}
+
 impl Core {
-    fn new(socket: UdpSocket) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        Ok(Self {
-            socket,
+    fn new() -> Self {
+        Self {
             inbox: VecDeque::with_capacity(INBOX),
             events: VecDeque::new(),
             stats: LinkStats::default(),
             notices: Throttle::default(),
-        })
-    }
-
-    fn interests(&self, out: &mut Vec<Interest>) {
-        let fd = self.socket.as_raw_fd();
-        out.push(Interest {
-            fd,
-            read: true,
-            write: false,
-        });
+        }
     }
 
     fn has_room(&self) -> bool {
         self.inbox.len() < INBOX
-    }
-
-    /// The next good datagram; damaged ones are counted and passed over.
-    fn read(&mut self, now: Instant) -> Datagram {
-        let mut bytes = [0; 64];
-        loop {
-            match self.socket.recv_from(&mut bytes) {
-                Ok((length, from)) => match Packet::from_bytes(&bytes[..length]) {
-                    Ok(packet) => return Datagram::Packet(packet, from),
-                    Err(_) => self.stats.bad_frames += 1,
-                },
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Datagram::Nothing,
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                    return Datagram::Refused;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.notice(now, &error);
-                    return Datagram::Nothing;
-                }
-            }
-        }
     }
 
     fn keep(&mut self, now: Instant, packet: Packet) {

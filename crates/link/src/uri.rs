@@ -47,6 +47,8 @@ pub struct NetUri {
     pub port: u16,
     /// `listen=1` or `listen=0`, where given.
     pub listen: Option<bool>,
+    /// `clients=N`: a listener waits for this many, each on a port of its own from `port` on. 1 to 16.
+    pub clients: u16,
 }
 
 /// A paced transport.
@@ -83,7 +85,7 @@ pub enum Uri {
     Uart(UartUri),
     /// `prrt://host:port[/target_delay_ms][?listen=1][&keys=/path][&insecure=1]`
     Prrt(PrrtUri),
-    /// `udp://host:port[?listen=1]`: one CRTP packet a datagram, as cflib has it.
+    /// `udp://host:port[?listen=1][&clients=3]`: one CRTP packet a datagram, as cflib has it.
     Udp(NetUri),
     /// `tcp://host:port[?listen=1]`: CPX over TCP.
     Tcp(NetUri),
@@ -175,8 +177,8 @@ impl FromStr for Uri {
         match parts.scheme {
             "uart" => uart(&parts).map(Self::Uart),
             "prrt" => prrt(&parts).map(Self::Prrt),
-            "udp" => net(&parts).map(Self::Udp),
-            "tcp" => net(&parts).map(Self::Tcp),
+            "udp" => udp(&parts).map(Self::Udp),
+            "tcp" => tcp(&parts).map(Self::Tcp),
             "radio" => radio(&parts).map(Self::Radio),
             "sim" => sim(&parts).map(Self::Sim),
             "pty" => pty(&parts).map(Self::Pty),
@@ -248,11 +250,27 @@ fn target_delay(parts: &Parts<'_>, text: &str) -> Result<Duration, UriError> {
         .ok_or_else(|| parts.refuse("target delay", text, "1 to 10000 ms"))
 }
 
-fn net(parts: &Parts<'_>) -> Result<NetUri, UriError> {
+fn tcp(parts: &Parts<'_>) -> Result<NetUri, UriError> {
     let mut query = parts.query()?;
     let listen = query.flag("listen")?;
     query.end("listen")?;
     parts.address(parts.rest, listen)
+}
+
+fn udp(parts: &Parts<'_>) -> Result<NetUri, UriError> {
+    let mut query = parts.query()?;
+    let listen = query.flag("listen")?;
+    let clients = query.number("clients", 1..=16, "1 to 16")?.unwrap_or(1) as u16;
+    query.end("listen, clients")?;
+    let net = parts.address(parts.rest, listen)?;
+    if clients > 1 && listen == Some(false) {
+        return Err(parts.refuse("listen", "0", "1, as clients= is for those who listen"));
+    }
+    if net.port.checked_add(clients - 1).is_none() {
+        let port = net.port.to_string();
+        return Err(parts.refuse("port", &port, "a port for each client, up to 65535"));
+    }
+    Ok(NetUri { clients, ..net })
 }
 
 fn radio(parts: &Parts<'_>) -> Result<RadioUri, UriError> {
@@ -293,17 +311,23 @@ impl fmt::Display for Uri {
     }
 }
 
+impl fmt::Display for Framing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cpx => "cpx",
+            Self::Syslink => "syslink",
+        })
+    }
+}
+
 impl fmt::Display for UartUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let framing = match self.framing {
-            Framing::Cpx => "cpx",
-            Framing::Syslink => "syslink",
-        };
         write!(
             f,
-            "uart://{}?baud={}&framing={framing}",
+            "uart://{}?baud={}&framing={}",
             self.path.display(),
-            self.baud
+            self.baud,
+            self.framing
         )
     }
 }
@@ -344,10 +368,15 @@ impl NetUri {
 impl fmt::Display for NetUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.address())?;
-        match self.listen {
-            Some(listen) => write!(f, "?listen={}", u8::from(listen)),
-            None => Ok(()),
+        let listen = self
+            .listen
+            .map(|listen| format!("listen={}", u8::from(listen)));
+        let clients = (self.clients > 1).then(|| format!("clients={}", self.clients));
+        let options: Vec<_> = listen.into_iter().chain(clients).collect();
+        if options.is_empty() {
+            return Ok(());
         }
+        write!(f, "?{}", options.join("&"))
     }
 }
 

@@ -18,4 +18,4 @@ pub use record::{
     Crash, FlightRecord, Hazard, LinkChange, PortCount, ThrustLock, Traffic, Transition, WouldCrash,
 };
 pub use report::{Commands, Report};
-pub use server::{ServeError, Server, ServerConfig};
+pub use server::{Framing, ServeError, Server, ServerConfig};

@@ -1,7 +1,7 @@
-//! Serves a drone on a pseudo-terminal (CPX, as over the UART) and on UDP (one packet a datagram), on the calling
+//! Serves a drone on a pseudo-terminal (CPX or syslink, as over the UART) and on UDP (one packet a datagram), on the calling
 //! thread. Requests are answered in the wake-up that brought them; it waits for descriptors and timers only.
 
-mod uart;
+mod tty;
 mod udp;
 
 use std::io;
@@ -16,14 +16,18 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::Drone;
-use uart::Uart;
+use tty::Tty;
 use udp::Udp;
+
+pub use tty::Framing;
 
 /// Where a drone can be reached; either or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerConfig {
     /// Becomes a symbolic link to the drone's end of a pseudo-terminal.
     pub uart: Option<PathBuf>,
+    /// What is spoken there.
+    pub framing: Framing,
     /// Address to listen on; port 0 takes any free one.
     pub udp: Option<SocketAddr>,
 }
@@ -74,7 +78,7 @@ struct Ready {
 /// The open ends.
 #[derive(Debug)]
 pub struct Server {
-    uart: Option<Uart>,
+    uart: Option<Box<dyn Tty>>,
     udp: Option<Udp>,
     side: Option<Side>,
 }
@@ -92,7 +96,7 @@ impl Server {
             uart: config
                 .uart
                 .as_deref()
-                .map(|path| Uart::open(path, now))
+                .map(|path| tty::open(path, config.framing, now))
                 .transpose()?,
             udp: config.udp.map(Udp::bind).transpose()?,
             side: None,
@@ -102,7 +106,7 @@ impl Server {
     /// The path a host opens.
     #[must_use]
     pub fn uart_path(&self) -> Option<&Path> {
-        self.uart.as_ref().map(Uart::path)
+        self.uart.as_ref().map(|uart| uart.path())
     }
 
     /// The address it listens on.
@@ -178,7 +182,7 @@ impl Server {
     /// Tells the drone whether a client is there on the side that counts.
     fn settle(&self, now: Instant, drone: &mut Drone) {
         let connected = match self.side {
-            Some(Side::Uart) => self.uart.as_ref().is_some_and(Uart::has_client),
+            Some(Side::Uart) => self.uart.as_ref().is_some_and(|uart| uart.has_client(now)),
             Some(Side::Udp) => self.udp.as_ref().is_some_and(Udp::has_client),
             None => false,
         };
@@ -200,7 +204,7 @@ impl Server {
     fn wait(&self, drone: &Drone, stop: BorrowedFd<'_>) -> Result<Ready, ServeError> {
         let timers = [
             drone.poll_timeout().map(|(due, _)| due),
-            self.uart.as_ref().and_then(Uart::poll_timeout),
+            self.uart.as_ref().and_then(|uart| uart.poll_timeout()),
             self.udp.as_ref().and_then(Udp::poll_timeout),
         ];
         let due = timers.into_iter().flatten().min();

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use crtp::{Admitted, Packet};
 
-use crate::cpx::{self, FrameBytes};
+use crate::cpx::{self, FrameBytes, stream};
 
 /// The computer that flies the drone. It sends only what the gate has admitted.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,9 @@ pub trait Role: private::Sealed + Debug + Send + 'static {
 
     /// The frame of a packet.
     fn encode(packet: &Self::Outgoing) -> FrameBytes;
+
+    /// The same on a byte stream that needs neither checksum nor clear-to-send, as TCP.
+    fn encode_on_stream(packet: &Self::Outgoing) -> FrameBytes;
 }
 
 impl Role for Host {
@@ -33,6 +36,10 @@ impl Role for Host {
     fn encode(packet: &Admitted) -> FrameBytes {
         cpx::to_drone(packet)
     }
+
+    fn encode_on_stream(packet: &Admitted) -> FrameBytes {
+        stream::to_drone(packet)
+    }
 }
 
 impl Role for Device {
@@ -41,6 +48,10 @@ impl Role for Device {
 
     fn encode(packet: &Packet) -> FrameBytes {
         cpx::to_host(packet)
+    }
+
+    fn encode_on_stream(packet: &Packet) -> FrameBytes {
+        stream::to_host(packet)
     }
 }
 

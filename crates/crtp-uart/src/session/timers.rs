@@ -49,7 +49,7 @@ impl<R: Role> Session<R> {
             self.offer(now);
         }
         if due(self.outbox.expires_at()) {
-            self.outbox.expire(now, &mut self.stats);
+            self.outbox.expire(now);
         }
         if due(self.probe_at()) {
             self.probe(now);

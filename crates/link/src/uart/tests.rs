@@ -113,7 +113,7 @@ fn greets_and_echoes_through_a_pseudo_terminal() {
         panic!("{:?}", bench.events);
     };
     assert!(
-        text.ends_with("at 576000 bit/s, low latency: not available"),
+        text.ends_with("at 576000 bit/s, cpx, low latency: not available"),
         "{text}"
     );
     let (_, system) = drone.unplug();

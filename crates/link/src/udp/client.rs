@@ -6,11 +6,12 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
 
 use crtp::{Gate, Packet};
 
-use super::{Core, Datagram};
+use super::{Core, Datagram, read};
 use crate::interface::{
     Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
 };
@@ -23,6 +24,7 @@ const QUIET_IS_UP: Duration = Duration::from_millis(300);
 /// Talks to one drone.
 #[derive(Debug)]
 pub struct UdpClient {
+    socket: UdpSocket,
     core: Core,
     gate: Gate,
     address: SocketAddr,
@@ -30,6 +32,8 @@ pub struct UdpClient {
     next_probe: Option<Instant>,
     /// Since when the host has been asked without refusing.
     asked: Option<Instant>,
+    /// A refusal has been told; the next one is no news.
+    refusal_told: bool,
 }
 
 impl UdpClient {
@@ -44,13 +48,16 @@ impl UdpClient {
         };
         let socket = UdpSocket::bind(any)?;
         socket.connect(address)?;
+        socket.set_nonblocking(true)?;
         Ok(Self {
-            core: Core::new(socket)?,
+            socket,
+            core: Core::new(),
             gate: Gate::new(),
             address,
             state: State::Connecting,
             next_probe: Some(now),
             asked: None,
+            refusal_told: false,
         })
     }
 
@@ -69,26 +76,26 @@ impl UdpClient {
         self.core.stats.reopened += u64::from(self.state == State::Down);
         self.state = State::Up;
         (self.next_probe, self.asked) = (None, None);
+        self.refusal_told = false;
         let text = format!("drone {} {why}", self.address);
         self.core.events.push_back(Event::Up(text));
     }
 
     fn handle_refusal(&mut self, now: Instant) {
         self.asked = None;
-        if self.core.notices.allows(now) {
-            let text = format!("nobody listens at {}", self.address);
-            self.core.events.push_back(Event::Notice(text));
-        }
+        let told = std::mem::replace(&mut self.refusal_told, true);
+        let text = format!("nobody listens at {}; waiting for the drone", self.address);
         if self.state == State::Up {
             self.state = State::Down;
             self.next_probe = Some(now + PROBE_PERIOD);
-            let text = format!("drone {} refuses", self.address);
             self.core.events.push_back(Event::Down(text));
+        } else if !told {
+            self.core.events.push_back(Event::Notice(text));
         }
     }
 
     fn probe(&mut self, now: Instant) {
-        match self.core.socket.send(Packet::NULL.as_bytes()) {
+        match self.socket.send(Packet::NULL.as_bytes()) {
             Ok(_) => self.asked = self.asked.or(Some(now)),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => self.handle_refusal(now),
             Err(error) => self.core.notice(now, &error),
@@ -116,10 +123,10 @@ impl UdpClient {
 
     /// Writes; a refusal that the kernel reports belongs to an earlier datagram, so this one is tried again.
     fn write(&mut self, now: Instant, packet: &Packet) -> io::Result<usize> {
-        match self.core.socket.send(packet.as_bytes()) {
+        match self.socket.send(packet.as_bytes()) {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 self.handle_refusal(now);
-                self.core.socket.send(packet.as_bytes())
+                self.socket.send(packet.as_bytes())
             }
             other => other,
         }
@@ -129,13 +136,17 @@ impl UdpClient {
 impl Link for UdpClient {
     fn interests(&self, out: &mut Vec<Interest>) {
         if self.state != State::Closed {
-            self.core.interests(out);
+            out.push(Interest {
+                fd: self.socket.as_raw_fd(),
+                read: true,
+                write: false,
+            });
         }
     }
 
     fn handle_ready(&mut self, now: Instant) {
         while self.core.has_room() {
-            match self.core.read(now) {
+            match read(&self.socket, &mut self.core, now) {
                 Datagram::Packet(packet, _) => self.handle_packet(now, packet),
                 Datagram::Refused => self.handle_refusal(now),
                 Datagram::Nothing => return,

@@ -61,6 +61,7 @@ impl<'a> Parts<'a> {
             host: self.host(host)?.to_owned(),
             port: self.port(port)?,
             listen,
+            clients: 1,
         })
     }
 

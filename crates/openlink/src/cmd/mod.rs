@@ -19,7 +19,7 @@ use clap::Subcommand;
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Join two links: UART, paced transport, UDP or a simulated drone, in any pair.
+    /// Join two links: UART, paced transport, UDP, TCP or a simulated drone, in any pair.
     Bridge(bridge::Args),
     /// Measure the way to a drone or a relay and back.
     Ping(ping::Args),

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use simulator::{Config, Drone, Report, Server, ServerConfig};
+use simulator::{Config, Drone, Framing, Report, Server, ServerConfig};
 
 use crate::out;
 use crate::stop::Stop;
@@ -19,9 +19,12 @@ use crate::stop::Stop;
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("where").required(true).multiple(true))]
 pub(crate) struct Args {
-    /// Becomes a symbolic link to a pseudo-terminal that speaks CPX, as the drone's UART does.
+    /// Becomes a symbolic link to a pseudo-terminal that speaks as the drone's UART does.
     #[arg(long, value_name = "PATH", group = "where")]
     uart: Option<PathBuf>,
+    /// What the UART speaks: cpx (firmware since July 2022) or syslink (2020 to 2022).
+    #[arg(long, value_name = "FRAMING", default_value = "cpx", requires = "uart", value_parser = framing)]
+    framing: Framing,
     /// Listens here for a client, one packet a datagram, as cflib's udp:// has it.
     #[arg(long, value_name = "HOST:PORT", group = "where")]
     udp: Option<String>,
@@ -68,6 +71,7 @@ impl Args {
         let udp = self.udp.as_deref().map(resolve).transpose()?;
         Ok(ServerConfig {
             uart: self.uart.clone(),
+            framing: self.framing,
             udp,
         })
     }
@@ -85,6 +89,14 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     publish(&args, &report)?;
     served?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn framing(text: &str) -> Result<Framing, String> {
+    match text {
+        "cpx" => Ok(Framing::Cpx),
+        "syslink" => Ok(Framing::Syslink),
+        _ => Err("allowed: cpx, syslink".to_owned()),
+    }
 }
 
 fn resolve(address: &str) -> anyhow::Result<SocketAddr> {

@@ -54,8 +54,8 @@ impl Served {
 
 fn udp_only() -> ServerConfig {
     ServerConfig {
-        uart: None,
         udp: Some("127.0.0.1:0".parse().unwrap()),
+        ..ServerConfig::default()
     }
 }
 
@@ -112,7 +112,7 @@ fn the_uart_speaks_cpx_from_the_first_token_on() {
     let dir = tempfile::tempdir().unwrap();
     let config = ServerConfig {
         uart: Some(dir.path().join("cf")),
-        udp: None,
+        ..ServerConfig::default()
     };
     let served = Served::start(&config);
     let mut host = Host::open(served.uart.as_deref().unwrap());
@@ -133,7 +133,7 @@ fn a_wrong_checksum_on_the_uart_would_have_crashed_the_drone() {
     let dir = tempfile::tempdir().unwrap();
     let config = ServerConfig {
         uart: Some(dir.path().join("cf")),
-        udp: None,
+        ..ServerConfig::default()
     };
     let served = Served::start(&config);
     let mut host = Host::open(served.uart.as_deref().unwrap());
@@ -156,8 +156,8 @@ fn nothing_to_serve_on_is_an_error() {
     assert!(error.to_string().contains("nothing to serve on"));
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
     let config = ServerConfig {
-        uart: None,
         udp: Some(taken.local_addr().unwrap()),
+        ..ServerConfig::default()
     };
     let error = Server::open(&config, Instant::now())
         .unwrap_err()

@@ -87,12 +87,13 @@ fn link(report: &LinkReport) -> String {
         sent,
         received,
         bad_frames,
+        strangers,
         stalls,
         reopened,
         superseded,
     } = *report;
     format!(
-        "{sent} written, {received} read, {bad_frames} damaged, {stalls} stalls, {reopened} times reopened, \
+        "{sent} written, {received} read, {bad_frames} damaged, {strangers} of strangers, {stalls} stalls, {reopened} times reopened, \
          {superseded} superseded"
     )
 }

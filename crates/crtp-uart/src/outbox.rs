@@ -1,15 +1,13 @@
-//! Packets that wait for a token: one mailbox per setpoint key, newest wins, before one bounded queue in order.
+//! Packets that wait to be written: one mailbox per setpoint key, newest wins, before one bounded queue in order.
 //!
 //! A setpoint goes first, but never two in a row while an ordered packet waits, so neither starves the other.
-//! Several mailboxes take turns.
+//! Several mailboxes take turns. It decides what leaves next, not when.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::Stats;
-
 /// Mailbox keys are below this.
-pub(super) const KEYS: usize = 16;
+const KEYS: usize = 16;
 
 /// Why a packet was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,8 +38,20 @@ impl<P> Waiting<P> {
     }
 }
 
+/// Packets that were accepted and never left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// Replaced by a newer one of the same key.
+    pub superseded: u64,
+    /// Expired.
+    pub expired: u64,
+    /// Waited when everything was dropped.
+    pub discarded: u64,
+}
+
+/// Packets of type `P` on their way out.
 #[derive(Debug)]
-pub(super) struct Outbox<P> {
+pub struct Outbox<P> {
     latest: [Option<Waiting<P>>; KEYS],
     ordered: VecDeque<Waiting<P>>,
     capacity: usize,
@@ -49,36 +59,56 @@ pub(super) struct Outbox<P> {
     turn: usize,
     /// The last packet was a setpoint.
     setpoint_last: bool,
+    drops: Drops,
 }
 
 impl<P: Copy> Outbox<P> {
-    pub(super) fn new(capacity: usize) -> Self {
+    /// Room for `capacity` ordered packets beside the mailboxes.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
         Self {
             latest: [None; KEYS],
             ordered: VecDeque::with_capacity(capacity),
             capacity,
             turn: 0,
             setpoint_last: false,
+            drops: Drops::default(),
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// Packets that wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.ordered.len() + self.latest.iter().flatten().count()
     }
 
-    /// Takes a packet for mailbox `key`, or for the queue.
-    pub(super) fn push(
+    /// Whether none waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What was dropped so far.
+    #[must_use]
+    pub const fn drops(&self) -> Drops {
+        self.drops
+    }
+
+    /// Takes a packet for mailbox `key` (0 to 15), or for the queue.
+    ///
+    /// # Errors
+    /// [`SendError::Full`] or [`SendError::Key`]; the packet is dropped and not counted here.
+    pub fn push(
         &mut self,
         packet: P,
         key: Option<u8>,
         expires: Option<Instant>,
-        stats: &mut Stats,
     ) -> Result<(), SendError> {
         let waiting = Waiting { packet, expires };
         if let Some(key) = key {
             let slot = self.latest.get_mut(usize::from(key));
             let slot = slot.ok_or(SendError::Key(key))?;
-            stats.superseded += u64::from(slot.replace(waiting).is_some());
+            self.drops.superseded += u64::from(slot.replace(waiting).is_some());
         } else if self.ordered.len() < self.capacity {
             self.ordered.push_back(waiting);
         } else {
@@ -88,8 +118,8 @@ impl<P: Copy> Outbox<P> {
     }
 
     /// The packet whose turn it is, among those that are still worth sending.
-    pub(super) fn pop(&mut self, now: Instant, stats: &mut Stats) -> Option<P> {
-        self.expire(now, stats);
+    pub fn pop(&mut self, now: Instant) -> Option<P> {
+        self.expire(now);
         let setpoint_first = !self.setpoint_last || self.ordered.is_empty();
         let setpoint = if setpoint_first {
             self.pop_latest()
@@ -109,26 +139,27 @@ impl<P: Copy> Outbox<P> {
     }
 
     /// Drops what is no longer worth sending.
-    pub(super) fn expire(&mut self, now: Instant, stats: &mut Stats) {
+    pub fn expire(&mut self, now: Instant) {
         for slot in &mut self.latest {
-            stats.expired += u64::from(slot.take_if(|waiting| waiting.is_expired(now)).is_some());
+            let expired = slot.take_if(|waiting| waiting.is_expired(now)).is_some();
+            self.drops.expired += u64::from(expired);
         }
         let before = self.ordered.len();
         self.ordered.retain(|waiting| !waiting.is_expired(now));
-        stats.expired += (before - self.ordered.len()) as u64;
+        self.drops.expired += (before - self.ordered.len()) as u64;
     }
 
     /// When the next packet expires.
-    pub(super) fn expires_at(&self) -> Option<Instant> {
+    #[must_use]
+    pub fn expires_at(&self) -> Option<Instant> {
         let waiting = self.latest.iter().flatten().chain(&self.ordered);
         waiting.filter_map(|waiting| waiting.expires).min()
     }
 
-    /// Drops everything; the number of packets dropped.
-    pub(super) fn clear(&mut self) -> u64 {
-        let dropped = self.len() as u64;
+    /// Drops everything.
+    pub fn clear(&mut self) {
+        self.drops.discarded += self.len() as u64;
         self.latest = [None; KEYS];
         self.ordered.clear();
-        dropped
     }
 }

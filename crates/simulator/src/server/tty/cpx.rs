@@ -1,7 +1,7 @@
-//! The drone's UART end: a CPX session in the device's role over a pseudo-terminal. Damaged frames are recorded, as
+//! The drone's end of a CPX line: a session in the device's role. Damaged frames are recorded, as
 //! a real drone would have restarted on them.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
 use std::time::Instant;
 
@@ -9,13 +9,14 @@ use crtp_uart::cpx::System;
 use crtp_uart::session::Phase;
 use crtp_uart::{Config, Device, Event, Gone, Pty, PtyError, Pump, Session};
 
+use super::Tty;
 use crate::{Drone, Hazard};
 
 /// Packets handed to the session ahead of clear-to-send, as many as the firmware's transmit queue.
 const AHEAD: usize = 4;
 
 #[derive(Debug)]
-pub(super) struct Uart {
+pub(super) struct Line {
     pty: Pty,
     pump: Pump,
     session: Session<Device>,
@@ -24,7 +25,7 @@ pub(super) struct Uart {
     oversize: u64,
 }
 
-impl Uart {
+impl Line {
     pub(super) fn open(path: &Path, now: Instant) -> Result<Self, PtyError> {
         Ok(Self {
             pty: Pty::open(Some(path))?,
@@ -34,40 +35,6 @@ impl Uart {
             bad_xor: 0,
             oversize: 0,
         })
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        self.pty.host_path()
-    }
-
-    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
-        self.pty.as_fd()
-    }
-
-    pub(super) fn wants_write(&self) -> bool {
-        self.pump.wants_write()
-    }
-
-    /// Whether the host has said that a client is connected.
-    pub(super) const fn has_client(&self) -> bool {
-        self.client
-    }
-
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.session.poll_timeout().map(|(due, _)| due)
-    }
-
-    /// Takes everything that has come; whether the host asked for something.
-    pub(super) fn receive(&mut self, now: Instant, drone: &mut Drone) -> Result<bool, Gone> {
-        self.pump.receive(now, &self.pty, &mut self.session)?;
-        Ok(self.deliver(now, drone))
-    }
-
-    pub(super) fn handle_timeout(&mut self, now: Instant, drone: &mut Drone) {
-        if self.poll_timeout().is_some_and(|due| due <= now) {
-            self.session.handle_timeout(now);
-            self.deliver(now, drone);
-        }
     }
 
     fn deliver(&mut self, now: Instant, drone: &mut Drone) -> bool {
@@ -103,22 +70,6 @@ impl Uart {
         (self.bad_xor, self.oversize) = (decode.bad_xor, decode.oversize);
     }
 
-    /// Writes tokens, and the drone's packets if the downlink is this side's.
-    pub(super) fn transmit(
-        &mut self,
-        now: Instant,
-        drone: &mut Drone,
-        counts: bool,
-    ) -> Result<(), Gone> {
-        loop {
-            let fed = counts && self.feed(now, drone);
-            self.pump.transmit(now, &self.pty, &mut self.session)?;
-            if !fed || self.session.backlog() > 0 {
-                return Ok(());
-            }
-        }
-    }
-
     /// Hands packets to the session while it has room; whether there was one.
     fn feed(&mut self, now: Instant, drone: &mut Drone) -> bool {
         let mut fed = false;
@@ -130,5 +81,50 @@ impl Uart {
             fed |= self.session.send(now, packet, None, None).is_ok();
         }
         fed
+    }
+}
+
+impl Tty for Line {
+    fn path(&self) -> &Path {
+        self.pty.host_path()
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pty.as_fd()
+    }
+
+    fn wants_write(&self) -> bool {
+        self.pump.wants_write()
+    }
+
+    /// Whether the host has said so.
+    fn has_client(&self, _now: Instant) -> bool {
+        self.client
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.session.poll_timeout().map(|(due, _)| due)
+    }
+
+    fn receive(&mut self, now: Instant, drone: &mut Drone) -> Result<bool, Gone> {
+        self.pump.receive(now, &self.pty, &mut self.session)?;
+        Ok(self.deliver(now, drone))
+    }
+
+    fn handle_timeout(&mut self, now: Instant, drone: &mut Drone) {
+        if self.poll_timeout().is_some_and(|due| due <= now) {
+            self.session.handle_timeout(now);
+            self.deliver(now, drone);
+        }
+    }
+
+    fn transmit(&mut self, now: Instant, drone: &mut Drone, counts: bool) -> Result<(), Gone> {
+        loop {
+            let fed = counts && self.feed(now, drone);
+            self.pump.transmit(now, &self.pty, &mut self.session)?;
+            if !fed || self.session.backlog() > 0 {
+                return Ok(());
+            }
+        }
     }
 }
