@@ -88,6 +88,7 @@ def suites() -> list[Suite]:
     binaries = {
         "OPENLINK": str(install / "bin/openlink"),
         "OPENLINK_BIN": str(install / "bin/openlink"),
+        "OPENLINK_LIBRARY": str(target / "debug/libopenlink_c.so"),
         "OPENLINK_CRTP_VECTORS": str(target / "debug/examples/crtp_vectors"),
     }
     library = ["--workspace", "--exclude", "crazyflie_openlink"]
@@ -102,6 +103,8 @@ def suites() -> list[Suite]:
                            "--", "-D", "warnings"], shared),
         Suite("ros-rust", [*with_ros, "cargo", "test", "--locked", "-p", "crazyflie_openlink"], shared),
         Suite("launch", [*with_ros, python, *pytest, "test/launch"], binaries),
+        # The shared library that the prrt:// driver of cflib loads.
+        Suite("library", ["cargo", "build", "--locked", "-p", "openlink-c"]),
         Suite("cflib", [tools, *pytest, "test/cflib"], binaries),
         Suite("interop", [*with_ros, python, *pytest, "test/interop"], binaries),
         Suite("nodes", [*with_ros, python, *pytest, "test/nodes"], binaries),

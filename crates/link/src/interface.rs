@@ -185,6 +185,11 @@ pub trait Link: Send {
     /// Counters since the link was opened.
     fn stats(&self) -> LinkStats;
 
+    /// Share of what was sent lately that arrived at the first attempt, 0 to 1; `None` where the link cannot tell.
+    fn quality(&self) -> Option<f64> {
+        None
+    }
+
     /// Says goodbye to the peer where the protocol has a way to, and closes. Does not block.
     fn close(&mut self, now: Instant);
 }

@@ -278,6 +278,12 @@ impl Link for PrrtLink {
         self.stats
     }
 
+    /// Of the first peer: a caller has one.
+    fn quality(&self) -> Option<f64> {
+        let stats = self.driver.stats(*self.peers.first()?)?;
+        stats.raw_loss.map(|loss| 1.0 - loss)
+    }
+
     fn close(&mut self, now: Instant) {
         for peer in std::mem::take(&mut self.peers) {
             self.driver.close(now, peer);
