@@ -180,7 +180,7 @@ impl PrrtLink {
         self.stats.received += 1;
         let class = match message.stream {
             Stream::Latest(key) => Class::Latest { key },
-            Stream::Ordered(_) => Class::Ordered,
+            Stream::Ordered(_) | Stream::Frame(_) => Class::Ordered,
         };
         Some(Received {
             packet,

@@ -13,6 +13,7 @@ mod ack;
 mod bandwidth;
 pub mod blocking;
 mod clock;
+mod code;
 mod config;
 mod connect;
 mod cookie;

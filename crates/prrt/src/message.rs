@@ -14,6 +14,16 @@ pub enum Stream {
     /// In order until expiry, per number: a lost message holds back later ones of the same number only, and only
     /// until it expires. Without an expiry it is reliable for the life of the connection.
     Ordered(u8),
+    /// Video, per number: in order until expiry, and what does not fit into one datagram is protected by a block code, so that
+    /// any of its parts can stand in for those that were lost. Give it a life, about that of the picture on the screen.
+    Frame(u8),
+}
+
+impl Stream {
+    /// Whether messages have an order in which they are delivered.
+    pub(crate) const fn is_ordered(self) -> bool {
+        matches!(self, Self::Ordered(_) | Self::Frame(_))
+    }
 }
 
 /// Names a message that was accepted for sending.

@@ -122,9 +122,9 @@ impl Receiver {
     fn wants(&mut self, part: &Part<'_>) -> Verdict {
         match part.stream {
             Stream::Latest(id) => self.latest_mut(id).wants(part.seq),
-            Stream::Ordered(id) => {
+            Stream::Ordered(_) | Stream::Frame(_) => {
                 let back = part.order.map_or(0, |order| order.back.into());
-                let at = self.ordered_index(id);
+                let at = self.ordered_index(part.stream);
                 let rx = &mut self.ordered[at];
                 rx.raise_floor(part.seq.minus(back), &mut self.books);
                 rx.wants(part.seq)
@@ -143,12 +143,12 @@ impl Receiver {
         &mut self.latest[at]
     }
 
-    fn ordered_index(&mut self, id: u8) -> usize {
+    fn ordered_index(&mut self, stream: Stream) -> usize {
         self.ordered
-            .binary_search_by_key(&id, |rx| rx.id)
+            .binary_search_by_key(&stream, |rx| rx.stream)
             .unwrap_or_else(|at| {
                 self.ordered
-                    .insert(at, OrderedRx::new(id, self.first_seq, self.window));
+                    .insert(at, OrderedRx::new(stream, self.first_seq, self.window));
                 at
             })
     }
@@ -177,8 +177,8 @@ impl Receiver {
     fn skip(&mut self, part: &Part<'_>) {
         match part.stream {
             Stream::Latest(id) => self.latest_mut(id).skip(part.seq),
-            Stream::Ordered(id) => {
-                let at = self.ordered_index(id);
+            Stream::Ordered(_) | Stream::Frame(_) => {
+                let at = self.ordered_index(part.stream);
                 self.ordered[at].skip(part.seq);
             }
         }
@@ -244,8 +244,8 @@ impl Receiver {
         };
         self.books.hold(&held);
         match part.stream {
-            Stream::Ordered(id) => {
-                let at = self.ordered_index(id);
+            Stream::Ordered(_) | Stream::Frame(_) => {
+                let at = self.ordered_index(part.stream);
                 self.ordered[at].put(part.seq, held);
             }
             Stream::Latest(id) => {
@@ -270,9 +270,9 @@ impl Receiver {
                 Stream::Latest(id) => latest
                     .iter()
                     .any(|rx| rx.id == id && rx.wants(assembly.seq) == Verdict::Wanted),
-                Stream::Ordered(id) => ordered
+                stream @ (Stream::Ordered(_) | Stream::Frame(_)) => ordered
                     .iter()
-                    .any(|rx| rx.id == id && rx.wants(assembly.seq) == Verdict::Wanted),
+                    .any(|rx| rx.stream == stream && rx.wants(assembly.seq) == Verdict::Wanted),
             };
             wanted && assembly.expires.is_none_or(|at| at > now)
         });

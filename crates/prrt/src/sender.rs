@@ -2,6 +2,7 @@
 //! at their own deadline. Writes frames, never datagrams, and reads no clock.
 
 mod budget;
+mod coded;
 mod outgoing;
 mod rhythm;
 mod streams;
@@ -12,6 +13,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::{Duration, Instant};
 
+use crate::code::MAX_SYMBOLS;
 use crate::config::Config;
 use crate::debt::Debt;
 use crate::error::SendError;
@@ -129,10 +131,11 @@ impl Sender {
     }
 
     fn check(&self, stream: Stream, life: Option<Duration>, len: usize) -> Result<(), SendError> {
-        let max = self
-            .config
-            .max_message
-            .min(self.fragment * usize::from(u16::MAX));
+        let parts = match stream {
+            Stream::Latest(_) | Stream::Ordered(_) => usize::from(u16::MAX),
+            Stream::Frame(_) => MAX_SYMBOLS / 2,
+        };
+        let max = self.config.max_message.min(self.fragment * parts);
         if len > max {
             return Err(SendError::TooLarge { len, max });
         }
@@ -173,8 +176,8 @@ impl Sender {
                 let tx = self.latest_mut(id);
                 (&mut tx.next, &mut tx.rhythm)
             }
-            Stream::Ordered(id) => {
-                let tx = self.ordered_mut(id);
+            Stream::Ordered(_) | Stream::Frame(_) => {
+                let tx = self.ordered_mut(stream);
                 (&mut tx.next, &mut tx.rhythm)
             }
         };
@@ -195,12 +198,13 @@ impl Sender {
         &mut self.latest[at]
     }
 
-    fn ordered_mut(&mut self, id: u8) -> &mut OrderedTx {
+    fn ordered_mut(&mut self, stream: Stream) -> &mut OrderedTx {
         let at = self
             .ordered
-            .binary_search_by_key(&id, |tx| tx.id)
+            .binary_search_by_key(&stream, |tx| tx.stream)
             .unwrap_or_else(|at| {
-                self.ordered.insert(at, OrderedTx::new(id, self.first_seq));
+                self.ordered
+                    .insert(at, OrderedTx::new(stream, self.first_seq));
                 at
             });
         &mut self.ordered[at]
@@ -208,7 +212,9 @@ impl Sender {
 
     fn enqueue(&mut self, now: Instant, stream: Stream, seq: Seq, key: Key) {
         match stream {
-            Stream::Ordered(id) => self.ordered_mut(id).queue.push_back((seq, key)),
+            Stream::Ordered(_) | Stream::Frame(_) => {
+                self.ordered_mut(stream).queue.push_back((seq, key))
+            }
             Stream::Latest(id) => {
                 if let Some(old) = self.latest_mut(id).current.replace(key) {
                     self.supersede(now, old);
@@ -322,8 +328,8 @@ impl Sender {
                 let tx = self.latest.iter().find(|tx| tx.id == id)?;
                 tx.current.filter(is_it)
             }
-            Stream::Ordered(id) => {
-                let tx = self.ordered.iter().find(|tx| tx.id == id)?;
+            Stream::Ordered(_) | Stream::Frame(_) => {
+                let tx = self.ordered.iter().find(|tx| tx.stream == stream)?;
                 let found = tx.open.iter().find(|(other, _)| *other == seq)?;
                 Some(found.1).filter(is_it)
             }

@@ -21,6 +21,9 @@ pub(crate) struct Assembly {
     size: u16,
     have: Vec<u64>,
     missing: usize,
+    /// Parity symbols of a video frame, with their position.
+    parity: Vec<(usize, Vec<u8>)>,
+    total: usize,
 }
 
 /// What became of a fragment.
@@ -44,17 +47,27 @@ impl Assembly {
             seq: part.seq,
             expires,
             attempt: 0,
-            buffer: vec![0; fragment.total as usize],
+            buffer: vec![0; room(part.stream, fragment)],
             size: fragment.size,
             have: vec![0; count.div_ceil(64)],
             missing: count,
+            parity: Vec::new(),
+            total: fragment.total as usize,
         }
+    }
+
+    /// Bytes set aside for it.
+    fn bytes(&self) -> usize {
+        self.buffer.len() + self.parity.len() * usize::from(self.size)
     }
 
     /// Whether the fragment was news.
     fn add(&mut self, part: &Part<'_>, fragment: Fragment) -> bool {
-        if fragment.size != self.size || fragment.total as usize != self.buffer.len() {
+        if fragment.size != self.size || fragment.total as usize != self.total {
             return false;
+        }
+        if let Some(position) = usize::from(fragment.index).checked_sub(fragment.count()) {
+            return self.add_parity(part, position);
         }
         let bit = 1u64 << (fragment.index % 64);
         let Some(word) = self
@@ -73,6 +86,38 @@ impl Assembly {
         self.missing -= 1;
         self.attempt = self.attempt.max(part.attempt);
         true
+    }
+
+    fn add_parity(&mut self, part: &Part<'_>, position: usize) -> bool {
+        if self.parity.iter().any(|(other, _)| *other == position) {
+            return false;
+        }
+        self.parity.push((position, part.data.to_vec()));
+        self.missing -= 1;
+        self.attempt = self.attempt.max(part.attempt);
+        true
+    }
+
+    /// The message, once nothing more is needed. `None` if the parity contradicts it.
+    fn finish(mut self) -> Option<(Vec<u8>, u8)> {
+        let has = |index: usize| {
+            let word = self.have.get(index / 64).copied().unwrap_or_default();
+            word >> (index % 64) & 1 == 1
+        };
+        if !self.parity.is_empty() {
+            let size = usize::from(self.size);
+            crate::code::decode(&mut self.buffer, size, has, &self.parity)?;
+        }
+        self.buffer.truncate(self.total);
+        Some((self.buffer, self.attempt))
+    }
+}
+
+/// Bytes that a message takes while it is put together: video frames are padded to whole symbols.
+fn room(stream: Stream, fragment: Fragment) -> usize {
+    match stream {
+        Stream::Latest(_) | Stream::Ordered(_) => fragment.total as usize,
+        Stream::Frame(_) => fragment.count() * usize::from(fragment.size),
     }
 }
 
@@ -102,15 +147,24 @@ impl Assemblies {
         let Some(assembly) = self.open.get_mut(at) else {
             return Outcome::NoRoom;
         };
+        let parity = usize::from(fragment.index) >= fragment.count();
+        if parity && self.bytes + part.data.len() > limit {
+            return Outcome::NoRoom;
+        }
+        let before = assembly.bytes();
         if !assembly.add(part, fragment) {
             return Outcome::Duplicate;
         }
+        self.bytes += assembly.bytes() - before;
         if assembly.missing > 0 {
             return Outcome::Partial;
         }
         let done = self.open.swap_remove(at);
-        self.bytes -= done.buffer.len();
-        Outcome::Complete(done.buffer, done.attempt)
+        self.bytes -= done.bytes();
+        match done.finish() {
+            Some((bytes, attempt)) => Outcome::Complete(bytes, attempt),
+            None => Outcome::NoRoom,
+        }
     }
 
     fn start(
@@ -120,7 +174,7 @@ impl Assemblies {
         expires: Option<Instant>,
         limit: usize,
     ) -> Option<usize> {
-        let total = fragment.total as usize;
+        let total = room(part.stream, fragment);
         if self.open.len() >= MAX_OPEN || self.bytes + total > limit {
             return None;
         }
@@ -132,7 +186,7 @@ impl Assemblies {
     /// Forgets every message for which `keep` is false.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Assembly) -> bool) {
         self.open.retain(|assembly| keep(assembly));
-        self.bytes = self.open.iter().map(|assembly| assembly.buffer.len()).sum();
+        self.bytes = self.open.iter().map(Assembly::bytes).sum();
     }
 
     /// Bytes set aside.

@@ -26,7 +26,7 @@ enum Entry {
 /// One ordered stream.
 #[derive(Debug)]
 pub(crate) struct OrderedRx {
-    pub(crate) id: u8,
+    pub(crate) stream: Stream,
     window: u32,
     /// Number of `entries[0]`: everything before it is settled.
     next: Seq,
@@ -37,9 +37,9 @@ pub(crate) struct OrderedRx {
 }
 
 impl OrderedRx {
-    pub(crate) const fn new(id: u8, first: Seq, window: u32) -> Self {
+    pub(crate) const fn new(stream: Stream, first: Seq, window: u32) -> Self {
         Self {
-            id,
+            stream,
             window,
             next: first,
             floor: first,
@@ -173,7 +173,7 @@ impl OrderedRx {
         }
         self.advance();
         let gap = std::mem::take(&mut self.gap);
-        Some(held.deliver(now, Stream::Ordered(self.id), seq, gap))
+        Some(held.deliver(now, self.stream, seq, gap))
     }
 
     /// The message with the lowest number that is there, gaps or not.
@@ -224,7 +224,7 @@ impl OrderedRx {
             books.stats.expired += 1;
             return None;
         }
-        Some(held.deliver(now, Stream::Ordered(self.id), seq, gap))
+        Some(held.deliver(now, self.stream, seq, gap))
     }
 
     /// Moves past everything at the front that needs no more attention.

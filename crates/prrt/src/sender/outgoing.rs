@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::message::MessageId;
+use super::coded::Code;
+use crate::code;
+use crate::message::{MessageId, Stream};
 use crate::payload::Payload;
 use crate::seq::PacketNumber;
 
@@ -69,7 +71,9 @@ impl Outgoing {
         life: Option<Duration>,
         fragment: usize,
     ) -> Self {
-        let bulk = (payload.len() > fragment).then(|| Box::new(Bulk::new(payload.len(), fragment)));
+        let coded = matches!(id.stream, Stream::Frame(_));
+        let large = payload.len() > fragment;
+        let bulk = large.then(|| Box::new(Bulk::new(payload.len(), fragment, coded)));
         let expires = life.map(|life| birth + life);
         Self {
             id,
@@ -141,20 +145,56 @@ pub(crate) struct Bulk {
     /// Low half of the number of the last datagram each fragment was in.
     carrier: Vec<u32>,
     lost: VecDeque<u16>,
+    /// Present if it is a video frame.
+    code: Option<Code>,
 }
 
 impl Bulk {
-    fn new(len: usize, size: usize) -> Self {
-        let count = len.div_ceil(size.max(1));
+    fn new(len: usize, room: usize, coded: bool) -> Self {
+        let size = if coded {
+            code::symbol_size(len, code::largest_symbol(room))
+        } else {
+            room.max(1)
+        };
+        let count = len.div_ceil(size);
+        let code = coded.then(|| Code::new(count as u16));
+        let parts = code.as_ref().map_or(count, Code::symbols);
         Self {
             size: size as u16,
             count: count as u16,
             next: 0,
             remaining: count as u16,
-            acked: vec![0; count.div_ceil(64)],
-            carrier: vec![0; count],
+            acked: vec![0; parts.div_ceil(64)],
+            carrier: vec![0; parts],
             lost: VecDeque::new(),
+            code,
         }
+    }
+
+    /// Parts of the message itself.
+    pub(super) const fn count(&self) -> u16 {
+        self.count
+    }
+
+    /// Sends parity behind the message without waiting for a loss; nothing for what is not coded.
+    pub(super) fn send_ahead(&mut self, symbols: u16) {
+        if let Some(code) = &mut self.code {
+            code.ahead(symbols);
+        }
+    }
+
+    /// The bytes of a part of `payload`.
+    pub(super) fn bytes<'p>(
+        &'p self,
+        payload: &'p [u8],
+        index: u16,
+        len: usize,
+    ) -> Option<&'p [u8]> {
+        if index >= self.count {
+            return self.code.as_ref()?.bytes(index, self.size);
+        }
+        let start = usize::from(index) * usize::from(self.size);
+        payload.get(start..start + len)
     }
 
     fn is_acked(&self, fragment: u16) -> bool {
@@ -172,23 +212,33 @@ impl Bulk {
         usize::from(self.count - self.next) * usize::from(self.size)
     }
 
-    /// The fragment to send next and whether it is a repair: lost ones first, since they hold the message up.
-    pub(crate) fn peek(&mut self) -> Option<(u16, bool)> {
+    /// The fragment to send next and whether it is a repair: lost ones first, since they hold the message up; of a video
+    /// frame parity last, and lost ones again only where no parity is left.
+    pub(crate) fn peek(&mut self, payload: &[u8]) -> Option<(u16, bool)> {
         while let Some(&fragment) = self.lost.front() {
             if !self.is_acked(fragment) {
                 return Some((fragment, true));
             }
             self.lost.pop_front();
         }
-        self.unsent().then_some((self.next, false))
+        if self.unsent() {
+            return Some((self.next, false));
+        }
+        let code = self.code.as_mut()?;
+        let symbol = code.peek()?;
+        code.make(payload, self.size);
+        Some((symbol, true))
     }
 
     /// The fragment that [`Bulk::peek`] named left in datagram `number`.
     pub(crate) fn sent(&mut self, fragment: u16, repair: bool, number: PacketNumber) {
-        if repair {
+        if self.lost.front() == Some(&fragment) {
             self.lost.pop_front();
-        } else {
+        } else if !repair {
             self.next += 1;
+        }
+        if let Some(code) = &mut self.code {
+            code.sent(fragment);
         }
         if let Some(carrier) = self.carrier.get_mut(usize::from(fragment)) {
             *carrier = number.low();
@@ -201,7 +251,10 @@ impl Bulk {
             && let Some(word) = self.acked.get_mut(usize::from(fragment / 64))
         {
             *word |= 1 << (fragment % 64);
-            self.remaining -= 1;
+            self.remaining = self.remaining.saturating_sub(1);
+            if let Some(code) = &mut self.code {
+                code.acked();
+            }
         }
         self.remaining == 0
     }
@@ -209,14 +262,19 @@ impl Bulk {
     /// Datagram `number` with the fragment seems lost; ignored if the fragment has left again since.
     pub(crate) fn lost(&mut self, fragment: u16, number: u64) {
         let carrier = self.carrier.get(usize::from(fragment)).copied();
-        if carrier == Some(PacketNumber(number).low()) && !self.is_acked(fragment) {
-            self.lost.push_back(fragment);
+        if carrier != Some(PacketNumber(number).low()) || self.is_acked(fragment) {
+            return;
+        }
+        match &mut self.code {
+            Some(code) if !code.is_used_up() => code.lost(self.remaining, self.count - self.next),
+            Some(_) | None => self.lost.push_back(fragment),
         }
     }
 
     /// Whether there is something to send.
     pub(crate) fn has_work(&self) -> bool {
-        self.unsent() || !self.lost.is_empty()
+        let parity = self.code.as_ref().is_some_and(|code| code.peek().is_some());
+        self.unsent() || !self.lost.is_empty() || parity
     }
 }
 
@@ -226,17 +284,17 @@ mod tests {
 
     #[test]
     fn lost_fragments_go_first_and_only_once() {
-        let mut bulk = Bulk::new(1000, 300);
+        let mut bulk = Bulk::new(1000, 300, false);
         for number in 0..3 {
-            let (fragment, repair) = bulk.peek().unwrap();
+            let (fragment, repair) = bulk.peek(&[]).unwrap();
             assert_eq!((u64::from(fragment), repair), (number, false));
             bulk.sent(fragment, repair, PacketNumber(number));
         }
         bulk.lost(1, 1);
         bulk.lost(1, 7);
-        assert_eq!(bulk.peek(), Some((1, true)));
+        assert_eq!(bulk.peek(&[]), Some((1, true)));
         bulk.sent(1, true, PacketNumber(3));
-        assert_eq!(bulk.peek(), Some((3, false)));
+        assert_eq!(bulk.peek(&[]), Some((3, false)));
         bulk.sent(3, false, PacketNumber(4));
         assert!(!bulk.has_work());
         bulk.lost(1, 1);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::rhythm::Rhythm;
+use crate::message::Stream;
 use crate::seq::Seq;
 use crate::slab::Key;
 
@@ -18,7 +19,7 @@ pub(crate) struct LatestTx {
 /// A stream in order.
 #[derive(Debug)]
 pub(crate) struct OrderedTx {
-    pub(crate) id: u8,
+    pub(crate) stream: Stream,
     pub(crate) next: Seq,
     /// Not yet sent.
     pub(crate) queue: VecDeque<(Seq, Key)>,
@@ -39,9 +40,9 @@ impl LatestTx {
 }
 
 impl OrderedTx {
-    pub(crate) fn new(id: u8, first: Seq) -> Self {
+    pub(crate) fn new(stream: Stream, first: Seq) -> Self {
         Self {
-            id,
+            stream,
             next: first,
             queue: VecDeque::new(),
             open: VecDeque::new(),

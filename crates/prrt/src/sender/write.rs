@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use super::outgoing::{Lane, Outgoing, State};
 use super::{Moment, RECENT, Sender};
 use crate::config::{Config, Repair};
-use crate::message::Stream;
 use crate::planner::{self, Path};
 use crate::sent::PartRef;
 use crate::slab::Key;
@@ -73,7 +72,12 @@ impl Sender {
         let key = self.fresh(lane)?;
         if self.messages.get(key)?.bulk.is_some() {
             self.leave_queue(key);
-            self.messages.get_mut(key)?.state = State::Flying;
+            let message = self.messages.get_mut(key)?;
+            message.state = State::Flying;
+            let ahead = parity_ahead(message, moment);
+            if let Some(bulk) = &mut message.bulk {
+                bulk.send_ahead(ahead);
+            }
             self.bulk_open += 1;
             self.bulk.push_back(key);
             self.budget.on_message();
@@ -88,11 +92,11 @@ impl Sender {
     }
 
     fn leave_queue(&mut self, key: Key) {
-        let Some(Stream::Ordered(id)) = self.messages.get(key).map(|message| message.id.stream)
-        else {
+        let stream = self.messages.get(key).map(|message| message.id.stream);
+        let Some(stream) = stream.filter(|stream| stream.is_ordered()) else {
             return;
         };
-        let tx = self.ordered_mut(id);
+        let tx = self.ordered_mut(stream);
         if let Some(entry) = tx.queue.pop_front() {
             tx.open.push_back(entry);
         }
@@ -222,7 +226,7 @@ impl Sender {
         let key = *self.bulk.front()?;
         let order = self.order(key);
         let message = self.messages.get_mut(key)?;
-        let (index, repair) = message.bulk.as_mut()?.peek()?;
+        let (index, repair) = message.bulk.as_mut()?.peek(&message.payload)?;
         let part = part(message, moment.now, order, Some(index), repair)?;
         part.emit(out)?;
         message.bulk.as_mut()?.sent(index, repair, moment.number);
@@ -238,12 +242,16 @@ impl Sender {
 
     fn order(&mut self, key: Key) -> Option<Order> {
         let message = self.messages.get(key)?;
-        let Stream::Ordered(id) = message.id.stream else {
+        let stream = message.id.stream;
+        if !stream.is_ordered() {
             return None;
-        };
+        }
         let (seq, birth) = (message.id.seq, message.birth);
         let messages = &self.messages;
-        let at = self.ordered.binary_search_by_key(&id, |tx| tx.id).ok()?;
+        let at = self
+            .ordered
+            .binary_search_by_key(&stream, |tx| tx.stream)
+            .ok()?;
         let tx = self.ordered.get_mut(at)?;
         tx.tidy(|key| messages.get(key).is_some_and(Outgoing::alive));
         let back = u16::try_from(seq.since(tx.base()).max(0)).unwrap_or(u16::MAX);
@@ -297,8 +305,8 @@ fn part<'m>(
     let data = match fragment {
         None => &message.payload[..],
         Some(f) => {
-            let start = usize::from(f.index) * usize::from(f.size);
-            message.payload.get(start..start + f.expected_len())?
+            let bulk = message.bulk.as_ref()?;
+            bulk.bytes(&message.payload, f.index, f.expected_len())?
         }
     };
     let attempt = if fragment.is_some() {
@@ -317,6 +325,20 @@ fn part<'m>(
         fragment,
         data,
     })
+}
+
+/// Parity symbols of a frame to send without waiting for a loss: none, unless fewer than two rounds of repairs fit into
+/// its life and the path does lose.
+fn parity_ahead(message: &Outgoing, moment: Moment<'_>) -> u16 {
+    let (Some(expires), Some(bulk)) = (message.expires, &message.bulk) else {
+        return 0;
+    };
+    let path = moment.path;
+    let rounds = moment.now + path.timeout * 2 + path.one_way;
+    if rounds <= expires || !path.is_lossy() {
+        return 0;
+    }
+    (f64::from(bulk.count()) * path.loss * 1.5).ceil() as u16 + 1
 }
 
 /// How long after `birth` the message `earlier` may still arrive.

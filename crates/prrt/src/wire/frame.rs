@@ -3,6 +3,7 @@
 use arrayvec::ArrayVec;
 
 use super::{Reader, Writer};
+use crate::code::{MAX_SYMBOLS, parity_symbols};
 use crate::error::WireError;
 use crate::message::Stream;
 use crate::seq::Seq;
@@ -22,6 +23,7 @@ const MESSAGE: u8 = 0x10;
 const ORDERED: u8 = 0x01;
 const FRAGMENT: u8 = 0x02;
 const PERIODIC: u8 = 0x04;
+const CODED: u8 = 0x08;
 
 /// Acknowledgement: `01 largest:4 hold:2 len:1 history:len`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +82,7 @@ pub struct Order {
     pub wait: Span,
 }
 
-/// Which part of a larger message this is.
+/// Which part of a larger message this is. On frame streams positions beyond the last part are parity symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
     /// Position, from 0.
@@ -103,19 +105,34 @@ impl Fragment {
 
     /// Bytes that this fragment must have.
     pub fn expected_len(self) -> usize {
+        if usize::from(self.index) >= self.count() {
+            return self.size.into();
+        }
         let start = u64::from(self.index) * u64::from(self.size);
         u64::from(self.total)
             .saturating_sub(start)
             .min(self.size.into()) as usize
     }
 
-    fn parse(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+    fn parse(reader: &mut Reader<'_>, coded: bool) -> Result<Self, WireError> {
         let fragment = Self {
             index: reader.u16("fragment index")?,
             size: reader.u16("fragment size")?,
             total: reader.u32("message length")?,
         };
-        if usize::from(fragment.index) >= fragment.count() {
+        let count = fragment.count();
+        let parity = if coded && count > 0 {
+            parity_symbols(count)
+        } else {
+            0
+        };
+        if coded && count > MAX_SYMBOLS {
+            return Err(WireError::Unknown {
+                field: "number of symbols",
+                value: count as u64,
+            });
+        }
+        if usize::from(fragment.index) >= count + parity {
             return Err(WireError::Unknown {
                 field: "fragment index",
                 value: fragment.index.into(),
@@ -125,7 +142,8 @@ impl Fragment {
     }
 }
 
-/// Request for messages that are overdue: `04 ordered:1 id:1 first:4 more:2`.
+/// Request for messages that are overdue: `04 class:1 id:1 first:4 more:2`. Class is 0 for newest wins, 1 for
+/// ordered, 2 for frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nack {
     /// Their stream.
@@ -143,6 +161,7 @@ impl Nack {
         let stream = match ordered {
             0 => Stream::Latest(id),
             1 => Stream::Ordered(id),
+            2 => Stream::Frame(id),
             other => {
                 return Err(WireError::Unknown {
                     field: "stream kind",
@@ -165,6 +184,7 @@ impl Nack {
         let (ordered, id) = match self.stream {
             Stream::Latest(id) => (0, id),
             Stream::Ordered(id) => (1, id),
+            Stream::Frame(id) => (2, id),
         };
         writer.bytes(&[NACK, ordered, id])?;
         writer.u32(self.first.get())?;
@@ -179,7 +199,8 @@ impl Nack {
 }
 
 /// A message or a part of it: `kind:1 id:1 seq:4 [back:2 wait:2] age:2 life:2 attempt:1 [period:2] [index:2 size:2 total:4]
-/// len:2 data`. Kind is `10`, plus 1 if ordered (then with back and wait), plus 2 if a fragment, plus 4 if periodic.
+/// len:2 data`. Kind is `10`, plus 1 if ordered (then with back and wait), plus 2 if a fragment, plus 4 if periodic,
+/// plus 8 if of a frame stream (which is ordered).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
     /// Stream.
@@ -218,10 +239,17 @@ impl<'a> Part<'a> {
     fn parse(kind: u8, reader: &mut Reader<'a>) -> Result<Self, WireError> {
         let ordered = kind & ORDERED != 0;
         let id = reader.u8("stream")?;
-        let stream = if ordered {
-            Stream::Ordered(id)
-        } else {
-            Stream::Latest(id)
+        let coded = kind & CODED != 0;
+        let stream = match (ordered, coded) {
+            (true, false) => Stream::Ordered(id),
+            (true, true) => Stream::Frame(id),
+            (false, false) => Stream::Latest(id),
+            (false, true) => {
+                return Err(WireError::Unknown {
+                    field: "frame",
+                    value: kind.into(),
+                });
+            }
         };
         let seq = Seq::new(reader.u32("sequence")?);
         let order = if ordered {
@@ -238,7 +266,7 @@ impl<'a> Part<'a> {
             None
         };
         let fragment = if kind & FRAGMENT != 0 {
-            Some(Fragment::parse(reader)?)
+            Some(Fragment::parse(reader, coded)?)
         } else {
             None
         };
@@ -271,6 +299,7 @@ impl<'a> Part<'a> {
         let (ordered, id) = match self.stream {
             Stream::Latest(id) => (0, id),
             Stream::Ordered(id) => (ORDERED, id),
+            Stream::Frame(id) => (ORDERED | CODED, id),
         };
         let fragment = if self.fragment.is_some() { FRAGMENT } else { 0 };
         let periodic = if self.period.is_some() { PERIODIC } else { 0 };
@@ -377,7 +406,7 @@ fn parse<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, WireError> {
             _ => CloseReason::Done,
         })),
         NACK => Nack::parse(reader).map(Frame::Nack),
-        kind @ 0x10..=0x17 => Part::parse(kind, reader).map(Frame::Part),
+        kind @ 0x10..=0x1f => Part::parse(kind, reader).map(Frame::Part),
         other => Err(WireError::Unknown {
             field: "frame",
             value: other.into(),

@@ -5,6 +5,7 @@
 mod allocations;
 mod bulk;
 mod endurance;
+mod frames;
 mod fuzz;
 mod grid;
 mod lifecycle;

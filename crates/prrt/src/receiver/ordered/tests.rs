@@ -14,7 +14,7 @@ impl Stage {
     fn new() -> Self {
         let first = Seq::new(u32::MAX - 1);
         Self {
-            rx: OrderedRx::new(0, first, 8),
+            rx: OrderedRx::new(Stream::Ordered(0), first, 8),
             books: Books::default(),
             start: Instant::now(),
             first,

@@ -89,6 +89,24 @@ fn fragments_of_the_wrong_length_or_place_are_refused() {
 }
 
 #[test]
+fn frame_streams_have_parity_symbols_and_a_limit() {
+    let symbol = |index, size, total, data: &[u8]| {
+        let fragment = Fragment { index, size, total };
+        let part = Part {
+            stream: Stream::Frame(3),
+            ..part(true, Some(fragment), data)
+        };
+        let bytes = emitted(&part);
+        assert_eq!(bytes[0], 0x1b);
+        next_frame(&mut Reader::new(&bytes)).unwrap().is_ok()
+    };
+    assert!(symbol(0, 64, 100, &[0; 64]) && symbol(1, 64, 100, &[0; 36]));
+    assert!(symbol(2, 64, 100, &[0; 64]) && symbol(6, 64, 100, &[0; 64]));
+    assert!(!symbol(7, 64, 100, &[0; 64]) && !symbol(2, 64, 100, &[0; 36]));
+    assert!(!symbol(0, 1, 5000, &[0]));
+}
+
+#[test]
 fn acknowledgement_comes_back_and_too_long_a_history_is_refused() {
     let ack = Ack {
         largest: 9,
