@@ -1,9 +1,9 @@
 # The short list of what people and CI call. `make ROS=jazzy ...` uses the Jazzy wheels where no ROS is sourced.
 export ROS ?= $(if $(OPENLINK_WHEELS),$(ROS_DISTRO),kilted)
-.PHONY: help demo test build env bench fmt clean python
+.PHONY: help demo test build env bench bench-link fmt clean python
 
 help: ## Lists the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 demo: build ## Sets up everything and runs the whole experiment on a simulated drone
 	@bash scripts/with_ros.sh python3 scripts/demo.py
@@ -24,6 +24,9 @@ python: ## Builds the prrt:// driver for cflib in python/ (needs no ROS)
 bench: build ## Side-by-side benchmarks: out/bench/*.json and a table of ratios
 	@bash scripts/test_env.sh
 	@bash scripts/with_ros.sh python3 scripts/bench.py
+
+bench-link: build ## DDS against the paced transport on emulated links (root): out/bench/link
+	@bash scripts/with_ros.sh python3 scripts/bench_link.py
 
 fmt: ## Formats the Rust code
 	cargo fmt --all
