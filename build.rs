@@ -1,12 +1,14 @@
-//! Compiles the small C file that talks to rcl, makes executables find the ROS libraries they were linked with, and
+//! Compiles the few C files that talk to rcl, makes executables find the ROS libraries they were linked with, and
 //! lists the message types for the interoperability test.
 
 use std::path::{Path, PathBuf};
 
+/// What talks to rcl, in `src/rcl_raw`.
+const C_FILES: [&str; 3] = ["domain.c", "service.c", "topic.c"];
+
 fn main() {
     println!("cargo:rerun-if-env-changed=AMENT_PREFIX_PATH");
-    println!("cargo:rerun-if-changed=src/rcl_raw/raw.c");
-    println!("cargo:rerun-if-changed=src/rcl_raw/raw.h");
+    println!("cargo:rerun-if-changed=src/rcl_raw");
     let prefixes: Vec<PathBuf> = std::env::var_os("AMENT_PREFIX_PATH")
         .map(|paths| std::env::split_paths(&paths).collect())
         .unwrap_or_default();
@@ -23,13 +25,13 @@ fn main() {
 /// Installed executables find our libraries beside them and those of ROS where it is; the staging prefix belongs to
 /// the build folder, which may be gone by then.
 fn set_run_paths(prefixes: &[PathBuf]) {
-    println!("cargo:rustc-link-arg-bins=-Wl,-rpath,$ORIGIN/..");
+    println!("cargo:rustc-link-arg=-Wl,-rpath,$ORIGIN/..");
     for prefix in prefixes
         .iter()
         .filter(|prefix| !prefix.ends_with("rust_staging"))
     {
         println!(
-            "cargo:rustc-link-arg-bins=-Wl,-rpath,{}",
+            "cargo:rustc-link-arg=-Wl,-rpath,{}",
             prefix.join("lib").display()
         );
     }
@@ -38,7 +40,7 @@ fn set_run_paths(prefixes: &[PathBuf]) {
 fn compile(prefixes: &[PathBuf]) {
     let mut build = cc::Build::new();
     build
-        .file("src/rcl_raw/raw.c")
+        .files(C_FILES.map(|name| Path::new("src/rcl_raw").join(name)))
         .warnings(true)
         .extra_warnings(true)
         .flag("-Wno-missing-field-initializers");
@@ -55,6 +57,8 @@ fn compile(prefixes: &[PathBuf]) {
     println!("cargo:rustc-link-lib=rcl");
     println!("cargo:rustc-link-lib=rmw");
     println!("cargo:rustc-link-lib=rcutils");
+    println!("cargo:rustc-link-lib=rosidl_runtime_c");
+    println!("cargo:rustc-link-lib=rosidl_typesupport_introspection_c");
 }
 
 /// `include` itself and its children: since Humble each package has a folder of its own below it.

@@ -1,14 +1,12 @@
 //! The declarations of `raw.h`, field by field.
 
-use std::ffi::{CStr, c_char, c_void};
-
-use super::Endpoint;
+use std::ffi::{c_char, c_void};
 
 /// Bytes of a publisher's identity; shorter ones are padded with zeros.
 pub(super) const GID_SIZE: usize = 24;
 
 /// The identity of a publisher.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Gid(pub(super) [u8; GID_SIZE]);
 
@@ -34,132 +32,78 @@ pub struct Qos {
     pub lease_ns: i64,
 }
 
-/// What one message was.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct Taken {
-    /// Serialized size.
-    pub bytes: u64,
-    /// Wall clock of the publisher, 0 if unknown.
-    pub source_ns: i64,
-    /// Wall clock of the reception, 0 if unknown.
-    pub received_ns: i64,
-    /// Who published it.
-    pub gid: Gid,
-}
-
 #[derive(Clone, Copy)]
 #[repr(C)]
+pub(super) struct OlTaken {
+    pub(super) data: *const u8,
+    pub(super) bytes: u64,
+    pub(super) source_ns: i64,
+    pub(super) received_ns: i64,
+    pub(super) gid: Gid,
+}
+
+#[repr(C)]
 pub(super) struct OlEndpoint {
-    qos: Qos,
-    gid: Gid,
-    type_name: [u8; 256],
+    pub(super) qos: Qos,
+    pub(super) gid: Gid,
+    pub(super) type_name: *const c_char,
+    pub(super) node: *const c_char,
+    pub(super) namespace: *const c_char,
 }
 
-impl Default for OlEndpoint {
-    fn default() -> Self {
-        let qos = Qos {
-            history: 0,
-            depth: 0,
-            reliability: 0,
-            durability: 0,
-            deadline_ns: 0,
-            lifespan_ns: 0,
-            liveliness: 0,
-            lease_ns: 0,
-        };
-        Self {
-            qos,
-            gid: Gid::default(),
-            type_name: [0; 256],
-        }
-    }
-}
-
-impl OlEndpoint {
-    pub(super) fn endpoint(&self) -> Endpoint {
-        let type_name = CStr::from_bytes_until_nul(&self.type_name)
-            .map(|text| text.to_string_lossy().into_owned());
-        Endpoint {
-            qos: self.qos,
-            gid: self.gid,
-            type_name: type_name.unwrap_or_default(),
-        }
-    }
-}
-
+/// Who asked for something, so that the answer finds its way back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(C)]
-pub(super) struct OlDomain {
-    _private: [u8; 0],
-}
+pub struct RequestId([u8; 32]);
 
-#[repr(C)]
-pub(super) struct OlRoute {
-    _private: [u8; 0],
+macro_rules! opaque {
+    ($($name:ident),*) => { $(
+        #[repr(C)]
+        pub(super) struct $name {
+            _private: [u8; 0],
+        }
+    )* };
 }
+opaque!(OlDomain, OlPublisher, OlSubscription, OlServer, OlClient);
 
+pub(super) type VisitEndpoint = extern "C" fn(*mut c_void, *const OlEndpoint);
+pub(super) type VisitName = extern "C" fn(*mut c_void, *const c_char, *const c_char);
+
+#[rustfmt::skip]
 unsafe extern "C" {
     pub(super) fn ol_rmw_name() -> *const c_char;
-    pub(super) fn ol_domain_open(
-        domain_id: usize,
-        node_name: *const c_char,
-        argv: *const *const c_char,
-        argc: i32,
-        err: *mut c_char,
-        err_len: usize,
-    ) -> *mut OlDomain;
+    pub(super) fn ol_domain_open(domain_id: usize, node_name: *const c_char, argv: *const *const c_char, argc: i32, err: *mut c_char, err_len: usize) -> *mut OlDomain;
     pub(super) fn ol_domain_close(domain: *mut OlDomain);
-    pub(super) fn ol_domain_wait_graph(
-        domain: *mut OlDomain,
-        timeout_ns: i64,
-        err: *mut c_char,
-        err_len: usize,
-    ) -> i32;
+    pub(super) fn ol_domain_wait_graph(domain: *mut OlDomain, timeout_ns: i64, err: *mut c_char, err_len: usize) -> i32;
     pub(super) fn ol_domain_wake(domain: *mut OlDomain) -> i32;
-    pub(super) fn ol_publishers(
-        domain: *mut OlDomain,
-        topic: *const c_char,
-        out: *mut OlEndpoint,
-        max: usize,
-        err: *mut c_char,
-        err_len: usize,
-    ) -> i32;
-    pub(super) fn ol_count_subscribers(
-        domain: *mut OlDomain,
-        topic: *const c_char,
-        err: *mut c_char,
-        err_len: usize,
-    ) -> i32;
-    pub(super) fn ol_route_open(
-        from: *mut OlDomain,
-        to: *mut OlDomain,
-        from_topic: *const c_char,
-        to_topic: *const c_char,
-        type_support: *const c_void,
-        subscription: *const Qos,
-        publisher: *const Qos,
-        err: *mut c_char,
-        err_len: usize,
-    ) -> *mut OlRoute;
-    pub(super) fn ol_route_close(route: *mut OlRoute);
-    pub(super) fn ol_route_gid(
-        route: *mut OlRoute,
-        gid: *mut u8,
-        err: *mut c_char,
-        err_len: usize,
-    ) -> i32;
-    pub(super) fn ol_route_wait(
-        route: *mut OlRoute,
-        timeout_ns: i64,
-        err: *mut c_char,
-        err_len: usize,
-    ) -> i32;
-    pub(super) fn ol_route_wake(route: *mut OlRoute) -> i32;
-    pub(super) fn ol_route_take(
-        route: *mut OlRoute,
-        taken: *mut Taken,
-        err: *mut c_char,
-        err_len: usize,
-    ) -> i32;
-    pub(super) fn ol_route_publish(route: *mut OlRoute, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_endpoints(domain: *mut OlDomain, topic: *const c_char, publishers: i32, visit: VisitEndpoint, context: *mut c_void, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_topics(domain: *mut OlDomain, visit: VisitName, context: *mut c_void, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_nodes(domain: *mut OlDomain, visit: VisitName, context: *mut c_void, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_services_of(domain: *mut OlDomain, node: *const c_char, namespace: *const c_char, visit: VisitName, context: *mut c_void, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_publisher_open(domain: *mut OlDomain, topic: *const c_char, type_support: *const c_void, qos: *const Qos, err: *mut c_char, err_len: usize) -> *mut OlPublisher;
+    pub(super) fn ol_publisher_close(publisher: *mut OlPublisher);
+    pub(super) fn ol_publisher_gid(publisher: *mut OlPublisher, gid: *mut u8, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_publisher_publish(publisher: *mut OlPublisher, data: *const u8, bytes: usize, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_publisher_assert_alive(publisher: *mut OlPublisher, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_publisher_flush(publisher: *mut OlPublisher, timeout_ns: i64) -> i32;
+    pub(super) fn ol_subscription_open(domain: *mut OlDomain, topic: *const c_char, type_support: *const c_void, qos: *const Qos, watch_liveliness: i32, err: *mut c_char, err_len: usize) -> *mut OlSubscription;
+    pub(super) fn ol_subscription_close(subscription: *mut OlSubscription);
+    pub(super) fn ol_subscription_wait(subscription: *mut OlSubscription, timeout_ns: i64, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_subscription_wake(subscription: *mut OlSubscription) -> i32;
+    pub(super) fn ol_subscription_take(subscription: *mut OlSubscription, taken: *mut OlTaken, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_subscription_alive(subscription: *mut OlSubscription) -> i32;
+    pub(super) fn ol_subscription_lost(subscription: *mut OlSubscription) -> i32;
+    pub(super) fn ol_server_open(domain: *mut OlDomain, name: *const c_char, type_support: *const c_void, err: *mut c_char, err_len: usize) -> *mut OlServer;
+    pub(super) fn ol_server_close(server: *mut OlServer);
+    pub(super) fn ol_server_wait(server: *mut OlServer, timeout_ns: i64, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_server_wake(server: *mut OlServer) -> i32;
+    pub(super) fn ol_server_take(server: *mut OlServer, id: *mut RequestId, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_server_reply(server: *mut OlServer, id: *const RequestId, client: *mut OlClient, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_client_open(domain: *mut OlDomain, name: *const c_char, type_support: *const c_void, err: *mut c_char, err_len: usize) -> *mut OlClient;
+    pub(super) fn ol_client_close(client: *mut OlClient);
+    pub(super) fn ol_client_wait(client: *mut OlClient, timeout_ns: i64, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_client_wake(client: *mut OlClient) -> i32;
+    pub(super) fn ol_client_send(client: *mut OlClient, server: *mut OlServer, sequence: *mut i64, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_client_take(client: *mut OlClient, sequence: *mut i64, err: *mut c_char, err_len: usize) -> i32;
+    pub(super) fn ol_client_ready(client: *mut OlClient, err: *mut c_char, err_len: usize) -> i32;
 }

@@ -1,9 +1,10 @@
-/* A narrow door to rcl for what rclrs does not expose: forwarding serialized messages between two domains.
+/* A narrow door to rcl for what rclrs does not expose: serialized publishing and taking, the graph with its
+ * endpoints, and services by type name.
  *
- * rcl's option structures differ between distributions; this file is compiled against the headers of the one in
- * use, so that the Rust side sees only pointers, integers and plain structures. Every function returns 0 or a
- * positive result on success and a negative number on failure, with the reason in err. No function keeps a
- * pointer it was given, except to the domains of a route, which must outlive it.
+ * rcl's option structures differ between distributions; these files are compiled against the headers of the one
+ * in use, so that the Rust side sees only pointers, integers and plain structures. Every function that returns a
+ * number returns 0 or more on success and a negative number on failure, with the reason in err. No function keeps
+ * a pointer it was given, except to the domain and the type support of what it opens, which must outlive it.
  */
 #ifndef OPENLINK_RAW_H
 #define OPENLINK_RAW_H
@@ -26,22 +27,32 @@ typedef struct {
 } ol_qos;
 
 typedef struct ol_domain ol_domain;
-typedef struct ol_route ol_route;
+typedef struct ol_publisher ol_publisher;
+typedef struct ol_subscription ol_subscription;
+typedef struct ol_server ol_server;
+typedef struct ol_client ol_client;
 
-/* What one message was, after it was forwarded or skipped. */
+/* What one message was. */
 typedef struct {
+  const uint8_t *data; /* valid until the next take */
   uint64_t bytes;
   int64_t source_ns;   /* wall clock of the publisher, 0 if unknown */
   int64_t received_ns; /* wall clock of the reception here, 0 if unknown */
   uint8_t gid[OL_GID_SIZE];
 } ol_taken;
 
-/* One publisher of a topic, as the graph shows it. */
+/* One publisher or subscription of a topic, as the graph shows it. */
 typedef struct {
   ol_qos qos;
   uint8_t gid[OL_GID_SIZE];
-  char type[256];
+  const char *type;
+  const char *node;
+  const char *node_namespace;
 } ol_endpoint;
+
+/* Called for each item of a list; nothing it is given outlives the call. */
+typedef void (*ol_visit_endpoint)(void *context, const ol_endpoint *endpoint);
+typedef void (*ol_visit_name)(void *context, const char *name, const char *detail);
 
 /* The name of the middleware in use; the text lives as long as the process. */
 const char *ol_rmw_name(void);
@@ -56,25 +67,65 @@ int ol_domain_wait_graph(ol_domain *domain, int64_t timeout_ns, char *err, size_
 /* May be called from any thread. */
 int ol_domain_wake(ol_domain *domain);
 
-/* Publishers of a topic; returns how many there are, of which at most max are written. */
-int ol_publishers(ol_domain *domain, const char *topic, ol_endpoint *out, size_t max, char *err, size_t err_len);
-/* Number of subscriptions of a topic. */
-int ol_count_subscribers(ol_domain *domain, const char *topic, char *err, size_t err_len);
+/* Visits the publishers (publishers != 0) or subscriptions of a topic. */
+int ol_endpoints(ol_domain *domain, const char *topic, int publishers, ol_visit_endpoint visit, void *context,
+                 char *err, size_t err_len);
+/* Visits the topics with their first type. */
+int ol_topics(ol_domain *domain, ol_visit_name visit, void *context, char *err, size_t err_len);
+/* Visits the nodes with their namespace. */
+int ol_nodes(ol_domain *domain, ol_visit_name visit, void *context, char *err, size_t err_len);
+/* Visits the services of a node with their first type. */
+int ol_services_of(ol_domain *domain, const char *node, const char *node_namespace, ol_visit_name visit,
+                   void *context, char *err, size_t err_len);
 
-/* Joins a topic of one domain to a topic of another. type_support is what the type's library hands out. */
-ol_route *ol_route_open(ol_domain *from, ol_domain *to, const char *from_topic, const char *to_topic,
-                        const void *type_support, const ol_qos *subscription, const ol_qos *publisher, char *err,
-                        size_t err_len);
-void ol_route_close(ol_route *route);
-/* The identity of the route's publisher. */
-int ol_route_gid(ol_route *route, uint8_t *gid, char *err, size_t err_len);
-/* Waits for a message, ol_route_wake, or the end of the time. 1: there may be a message, 0: none. */
-int ol_route_wait(ol_route *route, int64_t timeout_ns, char *err, size_t err_len);
+/* type_support is what the type's library hands out. */
+ol_publisher *ol_publisher_open(ol_domain *domain, const char *topic, const void *type_support, const ol_qos *qos,
+                                char *err, size_t err_len);
+void ol_publisher_close(ol_publisher *publisher);
+int ol_publisher_gid(ol_publisher *publisher, uint8_t *gid, char *err, size_t err_len);
+int ol_publisher_publish(ol_publisher *publisher, const uint8_t *data, size_t bytes, char *err, size_t err_len);
+int ol_publisher_assert_alive(ol_publisher *publisher, char *err, size_t err_len);
+/* Waits until every matched reliable reader has everything. 1: so it is, 0: time over or not known here. */
+int ol_publisher_flush(ol_publisher *publisher, int64_t timeout_ns);
+
+/* watch_liveliness != 0: a change of liveliness ends a wait too. */
+ol_subscription *ol_subscription_open(ol_domain *domain, const char *topic, const void *type_support,
+                                      const ol_qos *qos, int watch_liveliness, char *err, size_t err_len);
+void ol_subscription_close(ol_subscription *subscription);
+/* Waits for a message, an event, ol_subscription_wake, or the end of the time. 1: woken, 0: time over. */
+int ol_subscription_wait(ol_subscription *subscription, int64_t timeout_ns, char *err, size_t err_len);
 /* May be called from any thread. */
-int ol_route_wake(ol_route *route);
+int ol_subscription_wake(ol_subscription *subscription);
 /* Takes one message. 1: taken, 0: there is none. */
-int ol_route_take(ol_route *route, ol_taken *taken, char *err, size_t err_len);
-/* Publishes the message taken last. */
-int ol_route_publish(ol_route *route, char *err, size_t err_len);
+int ol_subscription_take(ol_subscription *subscription, ol_taken *taken, char *err, size_t err_len);
+/* Publishers alive after the last change of liveliness, -1 when nothing changed since the last call. */
+int ol_subscription_alive(ol_subscription *subscription);
+/* Samples that the middleware reports as lost since the last call. */
+int ol_subscription_lost(ol_subscription *subscription);
+
+/* Who asked, so that an answer finds its way back. */
+typedef struct {
+  uint8_t bytes[32];
+} ol_request_id;
+
+/* A service server; the request taken last stays inside. */
+ol_server *ol_server_open(ol_domain *domain, const char *name, const void *type_support, char *err, size_t err_len);
+void ol_server_close(ol_server *server);
+int ol_server_wait(ol_server *server, int64_t timeout_ns, char *err, size_t err_len);
+int ol_server_wake(ol_server *server);
+int ol_server_take(ol_server *server, ol_request_id *id, char *err, size_t err_len);
+
+/* A service client; the response taken last stays inside. */
+ol_client *ol_client_open(ol_domain *domain, const char *name, const void *type_support, char *err, size_t err_len);
+void ol_client_close(ol_client *client);
+int ol_client_wait(ol_client *client, int64_t timeout_ns, char *err, size_t err_len);
+int ol_client_wake(ol_client *client);
+/* Sends the request that the server holds. */
+int ol_client_send(ol_client *client, ol_server *server, int64_t *sequence, char *err, size_t err_len);
+int ol_client_take(ol_client *client, int64_t *sequence, char *err, size_t err_len);
+/* Whether the client has found its server. 1: yes, 0: no. */
+int ol_client_ready(ol_client *client, char *err, size_t err_len);
+/* Answers with the response that the client holds. */
+int ol_server_reply(ol_server *server, const ol_request_id *id, ol_client *client, char *err, size_t err_len);
 
 #endif

@@ -6,7 +6,7 @@ use libloading::{Library, Symbol};
 
 use super::RawError;
 
-/// The type support of one message type; keeps its library loaded.
+/// The type support of one message or service type; keeps its library loaded.
 #[derive(Debug)]
 pub struct TypeSupport {
     handle: *const c_void,
@@ -19,20 +19,31 @@ unsafe impl Send for TypeSupport {}
 unsafe impl Sync for TypeSupport {}
 
 impl TypeSupport {
-    /// Loads the type support of `package/msg/Name`, whose package must be in the library path.
+    /// Loads the type support of the message `package/msg/Name`, whose package must be in the library path.
     ///
     /// # Errors
     /// A malformed name, a library that cannot be loaded, or a type that the library does not have.
     pub fn load(type_name: &str) -> Result<Self, RawError> {
+        Self::get(type_name, "message")
+    }
+
+    /// Loads the type support of the service `package/srv/Name`.
+    ///
+    /// # Errors
+    /// As for [`TypeSupport::load`].
+    pub fn load_service(type_name: &str) -> Result<Self, RawError> {
+        Self::get(type_name, "service")
+    }
+
+    fn get(type_name: &str, what: &str) -> Result<Self, RawError> {
         let parts: Vec<_> = type_name.split('/').collect();
         let &[package, kind @ ("msg" | "srv" | "action"), name] = parts.as_slice() else {
-            return Err(RawError(format!(
-                "type {type_name:?} is not of the form package/msg/Name"
-            )));
+            let why = format!("type {type_name:?} is not of the form package/msg/Name");
+            return Err(RawError(why));
         };
         let file = format!("lib{package}__rosidl_typesupport_c.so");
         let symbol = format!(
-            "rosidl_typesupport_c__get_message_type_support_handle__{package}__{kind}__{name}"
+            "rosidl_typesupport_c__get_{what}_type_support_handle__{package}__{kind}__{name}"
         );
         // SAFETY: type support libraries run no code at loading but the registration of constant tables.
         let library = unsafe { Library::new(&file) }

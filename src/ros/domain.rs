@@ -1,11 +1,14 @@
 //! Domain ids: where they may come from and what they may be.
 //!
-//! A parameter wins over `ROS_DOMAIN_ID`, which wins over 0. What took effect is declared and printed.
+//! A parameter wins over `ROS_DOMAIN_ID`, which wins over 0; of a parameter, the command line wins over a file. What
+//! took effect is declared and printed, with a warning where the id is in the way of other sockets.
+
+use bridge_core::DomainId;
 
 use super::args::{ArgsError, NodeArgs};
 
 /// Highest domain id: above it, a UDP port of the domain would exceed 65535 (7400 + 250 x id + offsets).
-pub const MAX: i64 = 232;
+pub const MAX: i64 = bridge_core::MAX_DOMAIN as i64;
 
 /// The environment variable that sets the domain of a process.
 const VARIABLE: &str = "ROS_DOMAIN_ID";
@@ -24,16 +27,36 @@ fn of_with(args: &NodeArgs, key: &str, variable: Option<&str>) -> Result<usize, 
     } else {
         from_environment(variable)?
     };
-    let id = args.int(key, default, 0..=MAX)?;
-    Ok(id as usize)
+    let id = args.int(key, default, 0..=MAX)? as usize;
+    warn_if_risky(id);
+    Ok(id)
+}
+
+/// Warns of a domain whose ports Linux also hands out to other sockets.
+pub fn warn_if_risky(domain: usize) {
+    if let Some(why) = risk(domain) {
+        tracing::warn!(domain, "{why}");
+    }
+}
+
+/// Why a domain may fail on Linux: its ports lie in the range that the kernel gives to any socket that asks for none
+/// in particular, 32768 to 60999 unless changed. Domains 0 to 101 are below, 215 to 232 above.
+#[must_use]
+pub fn risk(domain: usize) -> Option<String> {
+    let first = 7400 + 250 * domain;
+    (102..=214).contains(&domain).then(|| {
+        format!(
+            "domain {domain} uses UDP ports from {first} on, which Linux also gives to other sockets (32768 to 60999), so that a participant may find its port taken; domains 0 to 101 and 215 to 232 are safe"
+        )
+    })
 }
 
 fn from_environment(variable: Option<&str>) -> Result<i64, ArgsError> {
     let Some(text) = variable.filter(|text| !text.is_empty()) else {
         return Ok(0);
     };
-    let id = text.parse().ok().filter(|id| (0..=MAX).contains(id));
-    id.ok_or_else(|| {
+    let id = DomainId::parse(VARIABLE, text).map(|id| i64::from(id.get()));
+    id.map_err(|_| {
         ArgsError::value(
             VARIABLE,
             format!("{text:?}"),
@@ -83,6 +106,20 @@ mod tests {
             text.contains("ROS_DOMAIN_ID") && text.contains("\"abc\""),
             "{text}"
         );
+    }
+
+    #[test]
+    fn ids_in_the_kernel_s_own_port_range_are_explained() {
+        assert_eq!(
+            (risk(0), risk(101), risk(215), risk(232)),
+            (None, None, None, None)
+        );
+        let text = risk(102).unwrap();
+        assert!(
+            text.contains("32900") && text.contains("0 to 101 and 215 to 232"),
+            "{text}"
+        );
+        assert!(risk(214).is_some());
     }
 
     #[test]

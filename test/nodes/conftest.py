@@ -71,6 +71,12 @@ def other_domain():
 
 
 @pytest.fixture
+def third_domain():
+    """A third one."""
+    return next(_domains)
+
+
+@pytest.fixture
 def node_program(tmp_path):
     """Starts our nodes with parameters; whatever still runs at the end is killed."""
     started = []

@@ -1,5 +1,6 @@
 """The domain bridge between real rclpy nodes in two domains."""
 import time
+from pathlib import Path
 
 import pytest
 from conftest import wait_until
@@ -110,17 +111,16 @@ def test_illegal_domains_are_refused_on_both_sides(node_program, tmp_path, side,
     assert side in program.log and part in program.log and "0 to 232" in program.log and str(rules) in program.log
 
 
-@pytest.mark.parametrize("text, part", [
-    ("from_domain: 1\nto_domain: 1\ntopics: {a: {type: std_msgs/msg/String}}", "feed itself"),
-    ("from_domain: 1\nto_domain: 2\ntopics: {a: {type: no_such_pkg/msg/String}}", "no_such_pkg"),
-    ("from_domain: 1\nto_domain: 2\ntopics: {a: {type: std_msgs/msg/NoSuch}}", "NoSuch"),
-    ("from_domain: 1\nto_domain: 2\ntopics: [a]", "topics"),
-])
-def test_bad_rules_end_the_program_with_a_reason(node_program, tmp_path, text, part):
-    rules = tmp_path / "rules.yaml"
-    rules.write_text(text, encoding="utf-8")
+BAD = sorted((Path(__file__).parent / "bad_rules").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("rules", BAD, ids=lambda path: path.stem)
+def test_each_bad_rule_file_ends_the_program_with_its_reason(node_program, rules):
+    expected = rules.read_text(encoding="utf-8").splitlines()[0].removeprefix("# expect: ")
     program = node_program("domain_bridge", config=rules)
-    assert program.wait(20) == 1 and part in program.log
+    assert program.wait(20) == 1
+    assert expected in program.log and "route is up" not in program.log
+    assert str(rules) in program.log or "missing_" in rules.stem
 
 
 def test_a_missing_rule_file_is_named(node_program):

@@ -21,7 +21,7 @@ pub mod units;
 mod test;
 
 pub use bridge::{Bridge, BridgeEvent, Summary};
-pub use domain::DomainId;
+pub use domain::{DomainId, MAX as MAX_DOMAIN};
 pub use drone::{Drone, DroneEvent};
 pub use drone_side::{DroneSide, Reason};
 pub use fleet::Fleet;
