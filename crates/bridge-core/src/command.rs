@@ -4,6 +4,7 @@
 //! radians. Plain data: conversion and checks are in [`crate::units`].
 
 use crtp::Packet;
+use crtp::trajectory::Piece;
 
 /// A setpoint or measurement that is worth sending only while it is fresh.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,6 +108,17 @@ pub enum Request {
     },
     /// Any packet, as it is. Not answered; what comes back is in the raw telemetry.
     Raw(Packet),
+}
+
+/// A trajectory on its way into the drone's memory; [`Request::StartTrajectory`] flies it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trajectory {
+    /// Its name from now on.
+    pub id: u8,
+    /// Where it starts in the trajectory memory, in pieces of 132 bytes.
+    pub piece_offset: u32,
+    /// At least one; 31 fit the memory of a Crazyflie 2.x.
+    pub pieces: Vec<Piece>,
 }
 
 /// See [`Request::Takeoff`] and [`Request::Land`]. The yaw stays as it is.

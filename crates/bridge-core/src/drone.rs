@@ -6,6 +6,8 @@
 
 mod answers;
 mod event;
+mod incoming;
+mod requests;
 mod topics;
 
 use std::collections::VecDeque;
@@ -24,7 +26,7 @@ use crate::units::{self, CommandError, Wire};
 use answers::Answers;
 use topics::Logs;
 
-pub use event::{DroneEvent, Health, Ticket};
+pub use event::{DroneEvent, Health, ParamInfo, Ticket};
 
 /// A heading older than this is not good enough to steer by.
 const HEADING_LIFE: Duration = Duration::from_millis(500);
@@ -68,8 +70,13 @@ impl Drone {
             one_at_a_time: guarded,
             wait_for_link: false,
         };
+        let config = crtp_client::Config {
+            split_blocks: robot.split_blocks,
+            read_all_params: robot.query_params,
+            ..crtp_client::Config::default()
+        };
         Self {
-            client: Client::new(crtp_client::Config::default(), cache),
+            client: Client::new(config, cache),
             logs: Logs::new(&robot.topics),
             answers: Answers::default(),
             params: robot
@@ -110,6 +117,9 @@ impl Drone {
     /// [`CommandError`]; nothing is sent then.
     pub fn request(&mut self, now: Instant, request: &Request) -> Result<Ticket, CommandError> {
         if !self.client.is_connected() {
+            if *request == Request::Emergency {
+                return self.stop_unconnected(now);
+            }
             return Err(CommandError::NotConnected);
         }
         match units::request(request)? {
@@ -152,6 +162,12 @@ impl Drone {
     /// The next thing the robot's user should know.
     pub fn poll_event(&mut self) -> Option<DroneEvent> {
         self.events.pop_front()
+    }
+
+    /// The supervisor's state, as last reported.
+    #[must_use]
+    pub fn supervisor(&self) -> Option<supervisor::Info> {
+        self.supervisor
     }
 
     /// How well the link does.
@@ -297,99 +313,18 @@ impl Drone {
                 self.heading = Some((now, heading));
             }
             if let DroneEvent::Status(status) = &telemetry {
-                self.supervisor = Some(status.supervisor);
+                let info = status.supervisor;
+                self.note_supervisor(info);
             }
             self.health.samples += 1;
             self.report(telemetry);
         }
     }
 
-    fn handle_client_event(&mut self, now: Instant, event: crtp_client::Event) {
-        use crtp_client::Event;
-        match event {
-            Event::Connected { version, .. } => self.handle_connected(now, version),
-            Event::Disconnected { reason, .. } => {
-                self.report(DroneEvent::Disconnected(reason.to_string()));
-            }
-            Event::LogStarted {
-                handle, missing, ..
-            } => self.handle_log_started(now, handle, missing),
-            Event::LogFailed { handle, error } => {
-                let topic = self.logs.name(handle);
-                self.report(DroneEvent::TopicDisabled {
-                    topic,
-                    why: error.to_string(),
-                });
-            }
-            Event::Console(line) => self.report(DroneEvent::Console(line)),
-            Event::Reply { request, outcome } => self.handle_reply(now, request, outcome),
-            Event::Latency(round_trip) => self.health.round_trip = Some(round_trip),
-            Event::ParamWritten {
-                name,
-                outcome: Err(error),
-                ..
-            } => {
-                self.report(DroneEvent::Notice(format!("parameter {name}: {error}")));
-            }
-            Event::Notice(text) => self.report(DroneEvent::Notice(text)),
-            Event::ParamWritten { outcome: Ok(_), .. }
-            | Event::ParamValue { .. }
-            | Event::ParamsComplete
-            | Event::ParamRead { .. }
-            | Event::App(_) => {}
-        }
-    }
-
-    fn handle_connected(&mut self, now: Instant, version: crtp::ProtocolVersion) {
-        self.report(DroneEvent::Connected(version));
-        for error in self.logs.start(now, &mut self.client) {
-            self.report(DroneEvent::TopicDisabled {
-                topic: error.0,
-                why: error.1,
-            });
-        }
-        for (name, setting) in std::mem::take(&mut self.params) {
-            if let Err(error) = self.client.write_param(now, &name, topics::number(setting)) {
-                self.report(DroneEvent::Notice(error.to_string()));
-            }
-        }
-    }
-
-    /// A topic with a fixed set of variables is worth nothing without one of them.
-    fn handle_log_started(
-        &mut self,
-        now: Instant,
-        handle: crtp_client::LogHandle,
-        missing: Vec<String>,
-    ) {
-        if missing.is_empty() {
-            return;
-        }
-        let topic = self.logs.name(handle);
-        self.client.remove_log(now, handle);
-        let why = format!("the drone has no log variable {}", missing.join(", "));
-        self.report(DroneEvent::TopicDisabled { topic, why });
-    }
-
-    fn handle_reply(
-        &mut self,
-        now: Instant,
-        id: crtp_client::RequestId,
-        outcome: Result<crtp_client::Reply, crtp_client::RequestError>,
-    ) {
-        if let Ok(crtp_client::Reply::SupervisorInfo(info)) = &outcome {
-            self.supervisor = Some(*info);
-        }
-        if self.answers.needs_reason(id, &outcome) {
-            let info = self
-                .client
-                .request(now, crtp_client::Request::SupervisorInfo);
-            if let Ok(info) = info {
-                return self.answers.explain_with(id, info);
-            }
-        }
-        if let Some((ticket, outcome)) = self.answers.settle(id, &outcome, self.supervisor) {
-            self.report(DroneEvent::Reply { ticket, outcome });
+    fn note_supervisor(&mut self, info: supervisor::Info) {
+        self.supervisor = Some(info);
+        if let Some(drone_side) = &mut self.drone_side {
+            drone_side.handle_supervisor(info);
         }
     }
 }

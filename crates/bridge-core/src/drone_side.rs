@@ -7,7 +7,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use crtp::{Gate, Packet};
+use crtp::{Gate, Packet, supervisor};
 use link::{Class, Received};
 use serde::Serialize;
 
@@ -18,6 +18,9 @@ use crate::policy::{self, LinkLoss, Made, Safety};
 
 /// A setpoint is worthless after this long.
 pub const DEFAULT_SETPOINT_LIFE: Duration = Duration::from_millis(100);
+
+/// The emergency watchdog stops the motors 1000 ms after it was last fed.
+const FEED_PERIOD: Duration = Duration::from_millis(300);
 
 /// Why a packet was injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +125,11 @@ pub struct DroneSide {
     unlocked: bool,
     stream: Stream,
     high_level: HighLevel,
+    /// The drone says that it does not move before it is restarted: there is nothing to land.
+    locked: bool,
+    /// The link to the drone has been up, so that the watchdog is to be fed.
+    feeding: bool,
+    fed: Option<Instant>,
     actions: Actions,
     event: Option<Reason>,
 }
@@ -136,6 +144,9 @@ impl DroneSide {
             unlocked: false,
             stream: Stream::Idle,
             high_level: HighLevel::Idle,
+            locked: false,
+            feeding: false,
+            fed: None,
             actions: Actions::default(),
             event: None,
         }
@@ -144,8 +155,18 @@ impl DroneSide {
     /// The link to the drone has come up: it may have restarted.
     pub fn handle_drone_up(&mut self) {
         self.unlocked = false;
-        self.stream = Stream::Idle;
-        self.high_level = HighLevel::Idle;
+        self.locked = false;
+        self.ground();
+        self.feeding = self.safety.watchdog;
+        self.fed = None;
+    }
+
+    /// What the drone's supervisor says about it.
+    pub fn handle_supervisor(&mut self, info: supervisor::Info) {
+        self.locked = info.has(supervisor::Info::LOCKED);
+        if self.locked {
+            self.ground();
+        }
     }
 
     /// A client is there (again).
@@ -163,9 +184,12 @@ impl DroneSide {
         }
     }
 
-    /// A packet from the drone: it may say which memories there are.
+    /// A packet from the drone: it may say which memories there are, or how its supervisor is.
     pub fn handle_downlink(&mut self, packet: &Packet) {
         self.gate.observe(packet);
+        if let Ok(supervisor::InfoReply::BitField(info)) = supervisor::InfoReply::parse(packet) {
+            self.handle_supervisor(info);
+        }
     }
 
     /// A client's packet: queued behind what has to go before it, or refused.
@@ -181,6 +205,7 @@ impl DroneSide {
 
     /// Acts on what is due.
     pub fn handle_timeout(&mut self, now: Instant, out: &mut Outbox) {
+        self.feed(now, out);
         match self.stream {
             Stream::Live(last) if now >= last + self.safety.silence => self.lose(now, out),
             Stream::Still(last) if now >= last + self.safety.silence => self.hand_back(out),
@@ -204,7 +229,9 @@ impl DroneSide {
             HighLevel::LandsAt(at, _) => Some((at, "automatic landing")),
             HighLevel::Idle | HighLevel::Flying => None,
         };
-        stream.into_iter().chain(high_level).min()
+        let feed = self.fed.filter(|_| self.feeding);
+        let feed = feed.map(|at| (at + FEED_PERIOD, "feed the watchdog"));
+        stream.into_iter().chain(high_level).chain(feed).min()
     }
 
     /// The bridge ends: nobody will be there to act later, so what may be flying is dealt with now.
@@ -248,10 +275,27 @@ impl DroneSide {
             Kind::Land => self.take_over(HighLevel::Idle, out),
             Kind::Emergency => {
                 out.drop_setpoints();
-                (self.stream, self.high_level) = (Stream::Idle, HighLevel::Idle);
+                self.ground();
             }
-            Kind::NewClient if self.stream == Stream::Idle => self.unlocked = false,
+            Kind::NewClient if self.stream == Stream::Idle => {
+                (self.unlocked, self.locked) = (false, false);
+            }
             Kind::NewClient | Kind::Other => {}
+        }
+        if self.locked {
+            self.ground();
+        }
+    }
+
+    /// Nothing is flying, as far as is known here.
+    fn ground(&mut self) {
+        (self.stream, self.high_level) = (Stream::Idle, HighLevel::Idle);
+    }
+
+    fn feed(&mut self, now: Instant, out: &mut Outbox) {
+        if self.feeding && self.fed.is_none_or(|at| now >= at + FEED_PERIOD) {
+            inject(out, policy::feed());
+            self.fed = Some(now);
         }
     }
 

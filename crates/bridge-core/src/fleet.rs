@@ -43,6 +43,10 @@ pub struct Robot {
     pub reference_frame: String,
     /// What to publish, and how often.
     pub topics: Topics,
+    /// Spread a topic whose variables have more than 26 bytes over several log blocks; otherwise it is refused.
+    pub split_blocks: bool,
+    /// Read every firmware parameter after connecting. No setting of the file: who runs the robot decides.
+    pub query_params: bool,
     /// Firmware parameters to write after connecting, by `group.name`.
     pub params: BTreeMap<String, ParamSetting>,
     /// The link-loss policy, where this host is the one nearest the drone.
@@ -89,6 +93,16 @@ pub enum ParamSetting {
     Whole(i64),
     /// Any other number.
     Float(f64),
+}
+
+impl std::fmt::Display for ParamSetting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Flag(flag) => flag.fmt(f),
+            Self::Whole(whole) => whole.fmt(f),
+            Self::Float(float) => float.fmt(f),
+        }
+    }
 }
 
 /// Battery voltages that matter, V.
@@ -138,10 +152,34 @@ impl Fleet {
         resolve::fleet(&raw::File::read(text)?)
     }
 
+    /// Reads the text of a fleet file with more robots: name and settings, as they would stand below the name.
+    ///
+    /// # Errors
+    /// As [`Fleet::read`]; also for a name that is there already and a link that another robot has.
+    pub fn read_with(text: &str, more: &[(String, String)]) -> Result<Self, FleetError> {
+        let mut file = raw::File::read(text)?;
+        for (name, settings) in more {
+            file.add(name, settings)?;
+        }
+        resolve::fleet(&file)
+    }
+
     /// The robots to connect to.
     pub fn enabled(&self) -> impl Iterator<Item = &Robot> {
         self.robots.iter().filter(|robot| robot.enabled)
     }
+}
+
+/// Checks a topic that is to be added at run time: its period, and its variables, none for a topic with a fixed set.
+///
+/// # Errors
+/// [`FleetError`] naming topic, value and what is allowed.
+pub fn late_topic(
+    name: &str,
+    hz: f64,
+    variables: &[String],
+) -> Result<(Duration, Vec<String>), FleetError> {
+    resolve::late_topic(name, hz, variables)
 }
 
 #[cfg(test)]

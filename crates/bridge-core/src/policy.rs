@@ -76,6 +76,9 @@ pub struct Safety {
     /// For how long a drone in high-level flight may go on after its last client has vanished, before it
     /// lands; `None`: for ever.
     pub high_level_limit: Option<Duration>,
+    /// Feed the firmware's emergency watchdog from here: when this bridge or its link to the drone dies, the
+    /// motors stop within 1 s. Once fed, the drone needs it until it is restarted.
+    pub watchdog: bool,
 }
 
 impl Default for Safety {
@@ -85,6 +88,7 @@ impl Default for Safety {
             silence: DEFAULT_SILENCE,
             hold_limit: Duration::from_secs(5),
             high_level_limit: Some(Duration::from_secs(10)),
+            watchdog: false,
         }
     }
 }
@@ -114,6 +118,16 @@ pub(crate) fn land() -> Made {
     data[11] = 1;
     data[12..].copy_from_slice(&LANDING_SPEED.to_le_bytes());
     Packet::new(Port::HIGH_LEVEL, Channel::C0, &data)
+}
+
+/// Keeps the emergency watchdog from stopping the motors, in the form that every firmware takes.
+pub(crate) fn feed() -> Made {
+    Packet::new(Port::LOCALIZATION, Channel::C1, &[4])
+}
+
+/// Motors off and locked, in the form that every firmware takes.
+pub(crate) fn emergency() -> Made {
+    Packet::new(Port::LOCALIZATION, Channel::C1, &[3])
 }
 
 /// Go to a place 0 m from here, all groups: holds position and yaw.

@@ -48,6 +48,59 @@ pub enum CommandError {
     /// The client does not take it.
     #[error(transparent)]
     Client(#[from] crtp_client::RequestError),
+    /// A firmware parameter that does not exist or does not take the value.
+    #[error(transparent)]
+    Param(#[from] crtp_client::ParamError),
+    /// A topic's variables cannot be logged.
+    #[error(transparent)]
+    Log(#[from] crtp_client::LogError),
+    /// A topic is there already.
+    #[error("topic {0} is there already")]
+    TopicExists(String),
+    /// There is no topic of that name.
+    #[error("there is no topic {0}")]
+    NoTopic(String),
+    /// The drone has no room for trajectories at all.
+    #[error("the drone has no trajectory memory")]
+    NoTrajectoryMemory,
+    /// A trajectory that does not fit.
+    #[error(
+        "trajectory {id} has {pieces} pieces from piece {offset} on, allowed: 1 to {room} pieces in all"
+    )]
+    TrajectorySize {
+        /// Its name.
+        id: u8,
+        /// Its pieces.
+        pieces: usize,
+        /// Where it starts.
+        offset: u32,
+        /// Pieces that the memory holds.
+        room: u32,
+    },
+    /// The stop is on its way, but nothing tells whether it arrives.
+    #[error("not connected: the emergency stop was sent without knowing whether it arrives")]
+    Unconfirmed,
+}
+
+/// Whose units a topic has where crazyswarm2 hands angles to the firmware as they are, in degrees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compat {
+    /// Radians everywhere.
+    #[default]
+    None,
+    /// Degrees for the yaw of `cmd_position` and the yaw rate of `cmd_velocity_world`.
+    Crazyswarm2,
+}
+
+impl Compat {
+    /// A yaw or yaw rate of one of those two topics, in rad or rad/s.
+    #[must_use]
+    pub fn yaw(self, value: f64) -> f64 {
+        match self {
+            Self::None => value,
+            Self::Crazyswarm2 => value.to_radians(),
+        }
+    }
 }
 
 /// The packet of a setpoint, for a drone of this protocol version that has this heading (rad).

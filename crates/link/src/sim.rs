@@ -46,6 +46,11 @@ impl SimLink {
         &self.drone
     }
 
+    /// The drone, for those who handle it as a person or an app on board does.
+    pub fn drone_mut(&mut self) -> &mut Drone {
+        &mut self.drone
+    }
+
     fn take_downlink(&mut self, now: Instant) {
         while let Some(packet) = self.drone.poll_transmit() {
             self.gate.observe(&packet);

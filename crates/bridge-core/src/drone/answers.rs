@@ -45,6 +45,11 @@ impl Answers {
         self.explained_by.insert(info, id);
     }
 
+    /// Who waits for a parameter that has been written or not.
+    pub(super) fn take(&mut self, id: RequestId) -> Option<Ticket> {
+        self.waiting.remove(&id)
+    }
+
     /// The outcome that `answer` decides, if it decides one.
     pub(super) fn settle(
         &mut self,

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crtp::{Packet, ProtocolVersion};
+use crtp::{Kind, Packet, ProtocolVersion, Value};
 
 use crate::drone_side::Reason;
+use crate::fleet::ParamSetting;
 use crate::telemetry::{BatteryState, Imu, Odometry, Pose, Scan, Status};
 
 /// Names one request, for its outcome.
@@ -34,6 +35,24 @@ pub enum DroneEvent {
         drone_ms: u64,
         /// In the order of the topic's variables, in the firmware's units.
         values: Vec<f64>,
+    },
+    /// The drone's parameters, with every connection.
+    Params(Vec<ParamInfo>),
+    /// A parameter has this value: read, written or changed by the drone.
+    Param {
+        /// `group.name`.
+        name: String,
+        /// The value.
+        value: Value,
+    },
+    /// A parameter could not be written.
+    ParamRefused {
+        /// `group.name`.
+        name: String,
+        /// The value that it still has, where it is known.
+        value: Option<Value>,
+        /// Why.
+        why: String,
     },
     /// A line of the drone's console.
     Console(String),
@@ -73,6 +92,43 @@ impl DroneEvent {
             Self::Odometry(odometry) => Some(odometry.pose.heading()),
             _ => None,
         }
+    }
+}
+
+/// One firmware parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamInfo {
+    /// `group.name`.
+    pub name: String,
+    /// Its type.
+    pub kind: Kind,
+    /// It cannot be written.
+    pub read_only: bool,
+}
+
+impl ParamInfo {
+    /// Whether the parameter takes this number.
+    ///
+    /// # Errors
+    /// In words: the parameter, the number and what is allowed.
+    pub fn check(&self, number: ParamSetting) -> Result<(), String> {
+        let (name, kind) = (&self.name, self.kind);
+        if self.read_only {
+            return Err(format!("parameter {name} is read-only"));
+        }
+        let fits = match number {
+            ParamSetting::Flag(flag) => Value::from_integer(kind, flag.into()),
+            ParamSetting::Whole(whole) => Value::from_integer(kind, whole),
+            ParamSetting::Float(float) => Value::from_float(kind, float),
+        };
+        if fits.is_some() {
+            return Ok(());
+        }
+        let allowed = match kind.range() {
+            Some((min, max)) => format!("a whole number from {min} to {max}"),
+            None => format!("a finite {}", kind.name()),
+        };
+        Err(format!("parameter {name} is {number}, allowed: {allowed}"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The robot against the simulated Crazyflie, in virtual time.
 
+mod late;
 mod rig;
 
 use crtp::ProtocolVersion;

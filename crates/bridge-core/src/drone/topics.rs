@@ -1,11 +1,11 @@
 //! Which logs a robot's topics need, and what their samples mean.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrayvec::ArrayVec;
-use crtp_client::{Client, LogConfig, LogHandle, LogSample, Number};
+use crtp_client::{Client, LogConfig, LogError, LogHandle, LogSample, Number};
 
-use super::event::DroneEvent;
+use super::event::{DroneEvent, Ticket};
 use crate::fleet::{ParamSetting, Topics};
 use crate::telemetry::{BatteryState, Imu, Odometry, Pose, Scan, Status};
 
@@ -25,6 +25,30 @@ enum Kind {
 }
 
 impl Kind {
+    fn of(topic: &str) -> Self {
+        match topic {
+            "pose" => Self::Pose,
+            "odom" => Self::Odometry,
+            "imu" => Self::Imu,
+            "battery" => Self::Battery,
+            "status" => Self::Status,
+            "scan" => Self::Scan,
+            _ => Self::Custom,
+        }
+    }
+
+    fn variables(self) -> Option<&'static [&'static str]> {
+        Some(match self {
+            Self::Pose => &Pose::VARIABLES,
+            Self::Odometry => &Odometry::VARIABLES,
+            Self::Imu => &Imu::VARIABLES,
+            Self::Battery => &BatteryState::VARIABLES,
+            Self::Status => &Status::VARIABLES,
+            Self::Scan => &Scan::VARIABLES,
+            Self::Custom => return None,
+        })
+    }
+
     fn event(self, values: &[f64]) -> Option<DroneEvent> {
         match self {
             Self::Pose => Pose::from_values(values).map(DroneEvent::Pose),
@@ -43,6 +67,19 @@ struct Entry {
     kind: Kind,
     config: LogConfig,
     handle: Option<LogHandle>,
+    /// Who asked for it at run time and waits for it to start.
+    asked: Option<Ticket>,
+}
+
+/// What became of a log.
+#[derive(Debug)]
+pub(super) struct Settled {
+    /// Its topic.
+    pub(super) topic: String,
+    /// The user chose its variables.
+    pub(super) custom: bool,
+    /// Who waits for it.
+    pub(super) asked: Option<Ticket>,
 }
 
 /// The logs of one robot.
@@ -52,26 +89,18 @@ pub(super) struct Logs(Vec<Entry>);
 impl Logs {
     pub(super) fn new(topics: &Topics) -> Self {
         let fixed = [
-            (Kind::Pose, "pose", topics.pose, &Pose::VARIABLES[..]),
-            (Kind::Odometry, "odom", topics.odom, &Odometry::VARIABLES),
-            (Kind::Imu, "imu", topics.imu, &Imu::VARIABLES),
-            (
-                Kind::Battery,
-                "battery",
-                topics.battery,
-                &BatteryState::VARIABLES,
-            ),
-            (Kind::Status, "status", topics.status, &Status::VARIABLES),
-            (Kind::Scan, "scan", topics.scan, &Scan::VARIABLES),
+            ("pose", topics.pose),
+            ("odom", topics.odom),
+            ("imu", topics.imu),
+            ("battery", topics.battery),
+            ("status", topics.status),
+            ("scan", topics.scan),
         ];
-        let fixed = fixed
-            .into_iter()
-            .filter_map(|(kind, name, period, variables)| {
-                Some((
-                    kind,
-                    LogConfig::new(name, period?, variables.iter().copied()),
-                ))
-            });
+        let fixed = fixed.into_iter().filter_map(|(name, period)| {
+            let (kind, period) = (Kind::of(name), period?);
+            let variables = kind.variables()?.iter().copied();
+            Some((kind, LogConfig::new(name, period, variables)))
+        });
         let custom = topics.custom.iter().map(|(name, custom)| {
             (
                 Kind::Custom,
@@ -85,9 +114,74 @@ impl Logs {
                     kind,
                     config,
                     handle: None,
+                    asked: None,
                 })
                 .collect(),
         )
+    }
+
+    /// Whether there is a topic of that name.
+    pub(super) fn has(&self, topic: &str) -> bool {
+        self.0.iter().any(|entry| entry.config.name == topic)
+    }
+
+    /// Adds a topic whose log the client has taken already. `variables` count for a custom one only.
+    pub(super) fn insert(
+        &mut self,
+        now: Instant,
+        client: &mut Client,
+        topic: &str,
+        (period, variables): (Duration, Vec<String>),
+        asked: Ticket,
+    ) -> Result<(), LogError> {
+        let kind = Kind::of(topic);
+        let config = match kind.variables() {
+            Some(fixed) => LogConfig::new(topic, period, fixed.iter().copied()),
+            None => LogConfig::new(topic, period, variables),
+        };
+        let handle = Some(client.add_log(now, config.clone())?);
+        let asked = Some(asked);
+        self.0.push(Entry {
+            kind,
+            config,
+            handle,
+            asked,
+        });
+        Ok(())
+    }
+
+    /// Takes a topic away; its log and who still waits for it.
+    pub(super) fn remove(&mut self, topic: &str) -> Option<(Option<LogHandle>, Option<Ticket>)> {
+        let at = self.0.iter().position(|entry| entry.config.name == topic)?;
+        let entry = self.0.remove(at);
+        Some((entry.handle, entry.asked))
+    }
+
+    /// The log runs or never will; a topic that was asked for at run time goes with its log.
+    pub(super) fn settle(&mut self, handle: LogHandle, runs: bool) -> Option<Settled> {
+        let at = self
+            .0
+            .iter()
+            .position(|entry| entry.handle == Some(handle))?;
+        let entry = &mut self.0[at];
+        let settled = Settled {
+            topic: entry.config.name.clone(),
+            custom: entry.kind == Kind::Custom,
+            asked: entry.asked.take(),
+        };
+        if !runs && settled.asked.is_some() {
+            self.0.remove(at);
+        }
+        Some(settled)
+    }
+
+    /// Those who wait for a log although the connection is gone.
+    pub(super) fn take_asked(&mut self) -> Vec<(String, Ticket)> {
+        let waiting = self.0.iter_mut().filter_map(|entry| {
+            let asked = entry.asked.take()?;
+            Some((entry.config.name.clone(), asked))
+        });
+        waiting.collect()
     }
 
     /// Asks for every log that is not wanted yet; topic and reason of those that cannot be.
@@ -100,12 +194,6 @@ impl Logs {
             }
         }
         failed
-    }
-
-    /// The topic of a log.
-    pub(super) fn name(&self, handle: LogHandle) -> String {
-        self.entry(handle)
-            .map_or_else(String::new, |entry| entry.config.name.clone())
     }
 
     /// The message in a sample; `None` if a value is missing.

@@ -86,6 +86,7 @@ pub(super) struct Logging {
     pub(super) enabled: Option<bool>,
     pub(super) default_topics: Option<BTreeMap<String, Rate>>,
     pub(super) custom_topics: Option<BTreeMap<String, Custom>>,
+    pub(super) split_blocks: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -109,6 +110,7 @@ pub(super) struct Loss {
     pub(super) silence_ms: Option<u64>,
     pub(super) hold_ms: Option<u64>,
     pub(super) high_level_ms: Option<u64>,
+    pub(super) watchdog: Option<bool>,
 }
 
 fn yes() -> bool {
@@ -118,5 +120,19 @@ fn yes() -> bool {
 impl File {
     pub(super) fn read(text: &str) -> Result<Self, FleetError> {
         serde_saphyr::from_str(text).map_err(|error| FleetError::Syntax(error.to_string()))
+    }
+
+    /// Adds a robot whose entry is `settings`, as it would stand below its name.
+    pub(super) fn add(&mut self, name: &str, settings: &str) -> Result<(), FleetError> {
+        let syntax = |error: serde_saphyr::Error| FleetError::Syntax(format!("{name}: {error}"));
+        let robot: Robot = serde_saphyr::from_str(settings).map_err(syntax)?;
+        match self.robots.insert(name.to_owned(), robot) {
+            None => Ok(()),
+            Some(_) => Err(FleetError::Value {
+                key: "robots".to_owned(),
+                value: name.to_owned(),
+                allowed: "a name that no robot has".to_owned(),
+            }),
+        }
     }
 }

@@ -23,6 +23,27 @@ const DEFAULT_TOPICS: [(&str, f64); 5] = [
 ];
 /// Names of topics with a fixed set of variables.
 const TOPIC_NAMES: &str = "pose, odom, imu, battery, status, scan";
+/// Names below a robot's that are taken, whether they are published or not.
+const OWN_TOPICS: [&str; 18] = [
+    "pose",
+    "odom",
+    "imu",
+    "battery",
+    "status",
+    "scan",
+    "console",
+    "robot_description",
+    "connection_statistics",
+    "crtp",
+    "cmd_vel",
+    "cmd_vel_legacy",
+    "cmd_hover",
+    "cmd_position",
+    "cmd_velocity_world",
+    "cmd_full_state",
+    "cmd_attitude",
+    "params",
+];
 /// Voltages of a single lithium cell, V; also crazyswarm2's defaults.
 const DEFAULT_BATTERY: Battery = Battery {
     warning: 3.8,
@@ -98,6 +119,8 @@ impl<'a> Layers<'a> {
             initial_position: self.robot.initial_position,
             reference_frame: self.reference_frame(),
             topics: self.topics()?,
+            split_blocks: self.split_blocks(),
+            query_params: false,
             params: self.params(),
             safety: self.safety()?,
             battery: self.battery(),
@@ -152,6 +175,13 @@ impl<'a> Layers<'a> {
         layers
             .into_iter()
             .filter_map(|(key, logging)| Some((format!("{key}.firmware_logging"), logging?)))
+    }
+
+    fn split_blocks(&self) -> bool {
+        let chosen = self
+            .logging()
+            .filter_map(|(_, logging)| logging.split_blocks);
+        chosen.last().unwrap_or(true)
     }
 
     fn topics(&self) -> Result<Topics, FleetError> {
@@ -235,6 +265,13 @@ fn set_topic(topics: &mut Topics, key: &str, name: &str, rate: Rate) -> Result<(
 }
 
 fn custom_topic(key: &str, name: &str, custom: &Custom) -> Result<CustomTopic, FleetError> {
+    if OWN_TOPICS.contains(&name) {
+        return Err(refuse(
+            key,
+            format!("{name:?}"),
+            "a name that no topic of ours has",
+        ));
+    }
     if RobotName::new(name).is_err() {
         let allowed = "a topic name: letters, digits and single underscores, no digit first";
         return Err(refuse(key, format!("{name:?}"), allowed));
@@ -261,6 +298,27 @@ fn check_variable(key: &str, variable: &str) -> Result<(), FleetError> {
         format!("{variable:?}"),
         "group.name without spaces",
     ))
+}
+
+/// A topic that is added at run time, checked as in a fleet file.
+pub(super) fn late_topic(
+    name: &str,
+    hz: f64,
+    variables: &[String],
+) -> Result<(Duration, Vec<String>), FleetError> {
+    let key = format!("topic {name}");
+    if TOPIC_NAMES.split(", ").any(|fixed| fixed == name) {
+        let Some(period) = period(&format!("{key}: frequency"), hz)? else {
+            return Err(refuse(format!("{key}: frequency"), hz, rates()));
+        };
+        return Ok((period, Vec::new()));
+    }
+    let custom = Custom {
+        frequency: hz,
+        vars: variables.to_vec(),
+    };
+    let custom = custom_topic(&key, name, &custom)?;
+    Ok((custom.period, custom.variables))
 }
 
 /// 0 turns a topic off.
@@ -296,6 +354,7 @@ fn apply_loss(safety: Safety, key: &str, loss: &Loss) -> Result<Safety, FleetErr
         silence: ms("silence_ms", loss.silence_ms, 50..=450, safety.silence)?,
         hold_limit: ms("hold_ms", loss.hold_ms, 0..=600_000, safety.hold_limit)?,
         high_level_limit: (!limit.is_zero()).then_some(limit),
+        watchdog: loss.watchdog.unwrap_or(safety.watchdog),
     })
 }
 

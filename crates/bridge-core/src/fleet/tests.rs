@@ -111,6 +111,7 @@ all: {link_loss: {policy: stop, silence_ms: 200, high_level_ms: 0}}
         silence: Duration::from_millis(200),
         hold_limit: Duration::from_secs(2),
         high_level_limit: None,
+        watchdog: false,
     };
     assert_eq!(robot.safety, expected);
     let late = error("robots:\n  cf1: {uri: 'sim://', link_loss: {silence_ms: 500}}\n");
@@ -192,4 +193,73 @@ fn each_mistake_is_named_with_key_value_and_what_is_allowed() {
 #[test]
 fn the_same_name_twice_is_refused() {
     assert!(error("robots:\n  cf1: {uri: 'sim://'}\n  cf1: {uri: 'sim://'}\n").contains("cf1"));
+}
+
+#[test]
+fn a_topic_may_not_have_the_name_of_one_of_ours() {
+    for name in ["pose", "cmd_vel", "console"] {
+        let text = format!(
+            "robots:\n  cf1: {{uri: 'sim://', firmware_logging: {{custom_topics: {{{name}: {{frequency: 1, vars: [a.b]}}}}}}}}\n"
+        );
+        assert!(
+            error(&text).contains(&format!("custom_topics.{name} is \"{name}\"")),
+            "{}",
+            error(&text)
+        );
+    }
+}
+
+#[test]
+fn robots_that_come_later_take_the_files_defaults() {
+    let text = "robots:\n  cf1: {uri: 'udp://127.0.0.1:1'}\nrobot_types: {cf21: {battery: {voltage_warning: 3.9, \
+                voltage_critical: 3.1}}}\nall: {reference_frame: lab}\n";
+    let more = |name: &str, settings: &str| [(name.to_owned(), settings.to_owned())];
+    let fleet =
+        Fleet::read_with(text, &more("cf2", "{uri: 'udp://127.0.0.1:2', type: cf21}")).unwrap();
+    let robot = fleet
+        .robots
+        .iter()
+        .find(|robot| robot.name.as_str() == "cf2")
+        .unwrap();
+    assert_eq!(
+        (robot.reference_frame.as_str(), robot.battery.critical),
+        ("lab", 3.1)
+    );
+    for (name, settings, part) in [
+        ("cf1", "{uri: 'udp://127.0.0.1:2'}", "robots is cf1"),
+        ("cf-2", "{uri: 'udp://127.0.0.1:2'}", "cf_2"),
+        ("cf2", "{uri: 'udp://127.0.0.1:1'}", "robots.cf1"),
+        ("cf2", "{url: x}", "url"),
+        ("cf2", "", "cf2"),
+    ] {
+        let error = Fleet::read_with(text, &more(name, settings))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn topics_at_run_time_are_checked_as_in_the_file() {
+    let variables = ["pm.vbat".to_owned()];
+    assert_eq!(
+        late_topic("pose", 10.0, &[]),
+        Ok((Duration::from_millis(100), Vec::new()))
+    );
+    assert_eq!(
+        late_topic("x", 100.0, &variables),
+        Ok((Duration::from_millis(10), variables.to_vec()))
+    );
+    for (name, hz, variable, part) in [
+        ("x", 0.0, "a.b", "topic x.frequency is 0"),
+        ("pose", 501.0, "a.b", "0.02 to 500"),
+        ("x y", 1.0, "a.b", "\"x y\""),
+        ("cmd_vel", 1.0, "a.b", "cmd_vel"),
+        ("x", 1.0, "a b", "without spaces"),
+    ] {
+        let error = late_topic(name, hz, &[variable.to_owned()])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(part), "{error}");
+    }
 }

@@ -366,3 +366,9 @@ fn durations_must_be_above_zero() {
     });
     assert!(request(&asked).unwrap_err().to_string().contains("height"));
 }
+
+#[test]
+fn crazyswarm2s_degrees_are_degrees_only_where_that_is_asked_for() {
+    assert_eq!(Compat::None.yaw(90.0), 90.0);
+    assert!((Compat::Crazyswarm2.yaw(90.0) - std::f64::consts::FRAC_PI_2).abs() < 1e-12);
+}

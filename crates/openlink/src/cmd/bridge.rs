@@ -39,6 +39,10 @@ pub(crate) struct Args {
     /// How long high-level flight may go on without any client before it lands, ms; 0: for ever.
     #[arg(long, value_name = "MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
     high_level_ms: u64,
+    /// Feed the drone's emergency watchdog: its motors stop within 1 s when this bridge or its link to the drone
+    /// dies. Once begun, the drone needs it until it is restarted.
+    #[arg(long)]
+    watchdog: bool,
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
@@ -52,6 +56,7 @@ impl Args {
             silence: Duration::from_millis(self.silence_ms),
             hold_limit: Duration::from_millis(self.hold_ms),
             high_level_limit: (!high_level_limit.is_zero()).then_some(high_level_limit),
+            watchdog: self.watchdog,
         }
     }
 }

@@ -16,8 +16,17 @@ pub(super) struct Rig {
 
 impl Rig {
     pub(super) fn new(settings: &str, simulated: simulator::Config) -> Self {
+        Self::new_with(settings, simulated, |_| {})
+    }
+
+    pub(super) fn new_with(
+        settings: &str,
+        simulated: simulator::Config,
+        change: impl FnOnce(&mut Robot),
+    ) -> Self {
         let text = format!("robots:\n  cf1: {{uri: 'sim://', {settings}}}\n");
-        let robot = Fleet::read(&text).unwrap().robots.remove(0);
+        let mut robot = Fleet::read(&text).unwrap().robots.remove(0);
+        change(&mut robot);
         let now = Instant::now();
         Self {
             drone: Drone::new(&robot, Box::new(NoCache)),
