@@ -21,6 +21,7 @@ from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
 
 HEIGHT_M = 0.5
 HEIGHT_ERROR_M = 0.1
@@ -45,9 +46,9 @@ class Pilot(Node):
         self.status: Status | None = None
         self.poses = 0
         self.hover = self.create_publisher(Hover, f"{robot}/cmd_hover", 10)
-        self.create_subscription(PoseStamped, f"{robot}/pose", self._on_pose, 10)
-        self.create_subscription(Odometry, f"{robot}/odom", self._on_odom, 10)
-        self.create_subscription(Status, f"{robot}/status", self._on_status, 10)
+        self.create_subscription(PoseStamped, f"{robot}/pose", self._on_pose, qos_profile_sensor_data)
+        self.create_subscription(Odometry, f"{robot}/odom", self._on_odom, qos_profile_sensor_data)
+        self.create_subscription(Status, f"{robot}/status", self._on_status, qos_profile_sensor_data)
         self.callers = {
             name: self.create_client(kind, f"{robot}/{name}")
             for name, kind in {"arm": Arm, "takeoff": Takeoff, "land": Land,

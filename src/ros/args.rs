@@ -76,10 +76,41 @@ struct Override {
     shared: bool,
 }
 
+/// What a node and its topics are called, as the command line says.
+#[derive(Clone, Debug)]
+pub struct Names {
+    node: String,
+    namespace: String,
+    remaps: Vec<(String, String)>,
+}
+
+impl Names {
+    /// The full name that rcl gives a topic of the node: below its namespace unless absolute, then remapped.
+    #[must_use]
+    pub fn full_topic(&self, topic: &str) -> String {
+        let full = self.absolute(topic);
+        let rule = self
+            .remaps
+            .iter()
+            .find(|(from, _)| self.absolute(from) == full);
+        rule.map_or(full, |(_, to)| self.absolute(to))
+    }
+
+    fn absolute(&self, topic: &str) -> String {
+        let namespace = self.namespace.trim_matches('/');
+        let full = match topic.strip_prefix('~') {
+            Some(rest) => format!("{namespace}/{}{rest}", self.node),
+            None if topic.starts_with('/') => topic.to_owned(),
+            None => format!("{namespace}/{topic}"),
+        };
+        format!("/{}", full.trim_start_matches('/'))
+    }
+}
+
 /// The parameters of one node as the command line and the parameter files set them.
 #[derive(Debug)]
 pub struct NodeArgs {
-    name: String,
+    names: Names,
     overrides: BTreeMap<String, Override>,
     passed_on: Vec<String>,
     effective: RefCell<BTreeMap<String, Value>>,
@@ -115,7 +146,11 @@ impl NodeArgs {
             }
         }
         Ok(Self {
-            name,
+            names: Names {
+                node: name,
+                namespace,
+                remaps: raw.topic_remaps(),
+            },
             passed_on: raw.passed_on(&overrides),
             overrides,
             effective: RefCell::default(),
@@ -126,7 +161,13 @@ impl NodeArgs {
     /// The node's name.
     #[must_use]
     pub fn node_name(&self) -> &str {
-        &self.name
+        &self.names.node
+    }
+
+    /// What the node and its topics are called.
+    #[must_use]
+    pub const fn names(&self) -> &Names {
+        &self.names
     }
 
     /// The arguments for rcl: everything but the parameters that this module has read.
@@ -146,6 +187,17 @@ impl NodeArgs {
     pub fn raw(&self, key: &str) -> Option<&Value> {
         self.known.borrow_mut().insert(key.to_owned());
         self.overrides.get(key).map(|found| &found.value)
+    }
+
+    /// The parameters whose keys begin with `prefix`, by the rest of their keys; marks them as known.
+    #[must_use]
+    pub fn below(&self, prefix: &str) -> Vec<(String, Value)> {
+        let under = self.overrides.iter().filter_map(|(key, set)| {
+            let rest = key.strip_prefix(prefix)?;
+            self.known.borrow_mut().insert(key.clone());
+            Some((rest.to_owned(), set.value.clone()))
+        });
+        under.collect()
     }
 
     /// Records what took effect for `key`, to be printed and declared.
@@ -383,6 +435,15 @@ impl RawArgs {
         })
     }
 
+    /// Remaps of topics and services, in the order rcl tries them.
+    fn topic_remaps(&self) -> Vec<(String, String)> {
+        let rules = self.remaps.iter().filter_map(|rule| rule.split_once(":="));
+        rules
+            .filter(|(from, _)| !from.contains("__") && !from.contains(':'))
+            .map(|(from, to)| (from.to_owned(), to.to_owned()))
+            .collect()
+    }
+
     fn node_name(&self) -> Option<&str> {
         self.remapped("__node").or_else(|| self.remapped("__name"))
     }
@@ -581,6 +642,21 @@ mod tests {
             line,
             "rtt --ros-args -r __ns:=/a --log-level debug -p use_sim_time:=false"
         );
+    }
+
+    #[test]
+    fn topics_get_the_names_that_rcl_gives_them() {
+        let args = parse("rtt --ros-args -r __ns:=/a -r b:=c -r /d:=/e -r __node:=me");
+        let full = |topic| args.names().full_topic(topic);
+        assert_eq!(
+            (full("x"), full("/x"), full("~/x")),
+            ("/a/x".into(), "/x".into(), "/a/me/x".into())
+        );
+        assert_eq!(
+            (full("b"), full("/a/b"), full("/d")),
+            ("/a/c".into(), "/a/c".into(), "/e".into())
+        );
+        assert_eq!(parse("rtt").names().full_topic("x"), "/x");
     }
 
     #[test]

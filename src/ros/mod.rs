@@ -5,3 +5,4 @@ pub mod domain;
 pub mod qos;
 pub mod session;
 pub mod stop;
+pub mod topics;

@@ -1,6 +1,7 @@
 //! QoS profiles as parameters: a named profile per topic group, overridden field by field.
 //!
-//! Group `rtt` reads `qos.rtt.profile`, `qos.rtt.reliability`, `qos.rtt.depth` and so on. Every refusal names
+//! For one policy the order is: `qos_overrides.<topic>.<side>.<policy>`, then `qos.<group>.<policy>`, then
+//! `qos.<group>.profile`, then the group's default. Group `rtt` reads `qos.rtt.profile`, `qos.rtt.reliability`, `qos.rtt.depth` and so on. Every refusal names
 //! the key, the value and what is allowed.
 
 use std::time::Duration;
@@ -14,8 +15,9 @@ use serde_json::Value;
 use super::args::{ArgsError, NodeArgs};
 
 /// The names of the profiles that `qos.<group>.profile` takes.
-pub const PROFILES: [&str; 6] = [
+pub const PROFILES: [&str; 7] = [
     "default",
+    "listener",
     "sensor_data",
     "low_latency",
     "reliable",
@@ -24,13 +26,14 @@ pub const PROFILES: [&str; 6] = [
 ];
 
 /// Most samples a history may keep.
-const MAX_DEPTH: i64 = 100_000;
+pub(super) const MAX_DEPTH: i64 = 100_000;
 /// Longest duration of a policy, s; longer is the same as infinite.
 const MAX_SECONDS: f64 = 1e9;
 
 /// The profile with this name.
 ///
 /// * `default`: reliable, volatile, last 10 (the ROS 2 default)
+/// * `listener`: best effort, volatile, last 10: hears publishers of either kind
 /// * `sensor_data`: best effort, volatile, last 5
 /// * `low_latency`: best effort, volatile, last 1
 /// * `reliable`: reliable, volatile, last 100
@@ -41,6 +44,7 @@ pub fn named(name: &str) -> Option<QoSProfile> {
     let base = QoSProfile::topics_default();
     Some(match name {
         "default" => base,
+        "listener" => base.best_effort(),
         "sensor_data" => QoSProfile::sensor_data_default(),
         "low_latency" => base.best_effort().keep_last(1),
         "reliable" => base.reliable().keep_last(100),
@@ -137,7 +141,7 @@ fn set_word(args: &NodeArgs, key: &str, words: &[&str]) -> Result<Option<String>
     }
 }
 
-fn reliability(word: &str) -> QoSReliabilityPolicy {
+pub(super) fn reliability(word: &str) -> QoSReliabilityPolicy {
     match word {
         "reliable" => QoSReliabilityPolicy::Reliable,
         "best_effort" => QoSReliabilityPolicy::BestEffort,
@@ -145,7 +149,7 @@ fn reliability(word: &str) -> QoSReliabilityPolicy {
     }
 }
 
-fn durability(word: &str) -> QoSDurabilityPolicy {
+pub(super) fn durability(word: &str) -> QoSDurabilityPolicy {
     match word {
         "volatile" => QoSDurabilityPolicy::Volatile,
         "transient_local" => QoSDurabilityPolicy::TransientLocal,
@@ -153,7 +157,7 @@ fn durability(word: &str) -> QoSDurabilityPolicy {
     }
 }
 
-fn liveliness(word: &str) -> QoSLivelinessPolicy {
+pub(super) fn liveliness(word: &str) -> QoSLivelinessPolicy {
     match word {
         "automatic" => QoSLivelinessPolicy::Automatic,
         "manual_by_topic" => QoSLivelinessPolicy::ManualByTopic,
@@ -271,6 +275,35 @@ mod tests {
         let profile = profile(&args, "rtt", "default").unwrap();
         assert_eq!(profile.deadline, QoSDuration::Infinite);
         assert_eq!(profile.lifespan, QoSDuration::SystemDefault);
+    }
+
+    #[test]
+    fn deadline_lifespan_and_lease_mean_what_is_documented() {
+        for key in ["deadline", "lifespan", "liveliness_lease_duration"] {
+            let of = |value: &str| {
+                profile(&args(&format!("qos.rtt.{key}:={value}")), "rtt", "default").map(
+                    |profile| match key {
+                        "deadline" => profile.deadline,
+                        "lifespan" => profile.lifespan,
+                        _ => profile.liveliness_lease,
+                    },
+                )
+            };
+            assert_eq!(
+                of("0.25").unwrap(),
+                QoSDuration::Custom(Duration::from_millis(250))
+            );
+            assert_eq!(of("infinite").unwrap(), QoSDuration::Infinite);
+            for refused in ["0", "-1", "auto", "true", "2e9"] {
+                let text = of(refused).unwrap_err().to_string();
+                assert!(
+                    text.contains(key) && text.contains("seconds above 0, infinite, default"),
+                    "{text}"
+                );
+            }
+        }
+        let absent = profile(&args(""), "rtt", "default").unwrap();
+        assert_eq!(absent.deadline, QoSProfile::topics_default().deadline);
     }
 
     #[test]

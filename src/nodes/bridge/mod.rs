@@ -24,6 +24,7 @@ use ros_env::crazyflie_openlink::msg::LogDataGeneric;
 use crate::ros::args::{ArgsError, NodeArgs};
 use crate::ros::session::Session;
 use crate::ros::stop::Waiter;
+use crate::ros::topics::{Side, Topics};
 use crate::ros::{domain, qos};
 use driver::{Driver, Robot};
 use input::Inbox;
@@ -44,9 +45,10 @@ impl Settings {
             robots_file: args.text("robots_file", "")?,
             toc_cache: args.text("toc_cache", "")?,
             profiles: Profiles {
-                setpoints: qos::profile(args, "setpoints", "default")?,
+                setpoints: qos::profile(args, "setpoints", "listener")?,
                 telemetry: qos::profile(args, "telemetry", "default")?,
                 raw: qos::profile(args, "raw", "default")?,
+                topics: Topics::read(args)?,
             },
         };
         args.refuse_unknown()?;
@@ -94,6 +96,7 @@ pub fn run(args: &NodeArgs) -> Result<()> {
     session.declare(args)?;
     let (inbox, inputs) = input::channel(reactor.waker());
     let (robots, _listeners) = create_robots(session.node(), &fleet, &inbox, &settings)?;
+    let _matching = settings.profiles.topics.watch(session.node())?;
     let stop = Arc::new(AtomicBool::new(false));
     let waker = reactor.waker();
     let driver = Driver {
@@ -164,8 +167,10 @@ fn custom_publishers(
     let mut out = BTreeMap::new();
     for topic in robot.topics.custom.keys() {
         let name = format!("{}/{topic}", robot.name);
-        let publisher =
-            node.create_publisher::<LogDataGeneric>(name.as_str().qos(profiles.telemetry))?;
+        let qos = profiles
+            .topics
+            .open(&name, Side::Publisher, profiles.telemetry);
+        let publisher = node.create_publisher::<LogDataGeneric>(name.as_str().qos(qos))?;
         out.insert(topic.clone(), publisher);
     }
     Ok(out)

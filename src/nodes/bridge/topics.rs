@@ -15,11 +15,13 @@ use ros_env::std_msgs::msg::String as Text;
 use ros_env::std_srvs::srv as std_srvs;
 use rosidl_runtime_rs::Message;
 
+use crate::ros::topics::{Side, Topics as Opened};
+
 use super::input::{Inbox, Input};
 use super::messages as convert;
 
 /// QoS of the topic groups.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Profiles {
     /// `cmd_*`.
     pub(super) setpoints: QoSProfile,
@@ -27,6 +29,8 @@ pub(super) struct Profiles {
     pub(super) telemetry: QoSProfile,
     /// `crtp/tx` and `crtp/rx`.
     pub(super) raw: QoSProfile,
+    /// Overrides for single topics, and what has been opened.
+    pub(super) topics: Opened,
 }
 
 /// Publishers of one robot.
@@ -44,27 +48,27 @@ pub(super) struct Publishers {
 impl Publishers {
     /// Advertises everything below `name`.
     pub(super) fn create(node: &Node, name: &str, profiles: &Profiles) -> Result<Self, RclrsError> {
-        let telemetry = profiles.telemetry;
+        let (telemetry, topics) = (profiles.telemetry, &profiles.topics);
         Ok(Self {
-            pose: publisher(node, name, "pose", telemetry)?,
-            odom: publisher(node, name, "odom", telemetry)?,
-            imu: publisher(node, name, "imu", telemetry)?,
-            battery: publisher(node, name, "battery", telemetry)?,
-            status: publisher(node, name, "status", telemetry)?,
-            scan: publisher(node, name, "scan", telemetry)?,
-            console: publisher(node, name, "console", telemetry)?,
-            raw: publisher(node, name, "crtp/rx", profiles.raw)?,
+            pose: publisher(node, topics, &format!("{name}/pose"), telemetry)?,
+            odom: publisher(node, topics, &format!("{name}/odom"), telemetry)?,
+            imu: publisher(node, topics, &format!("{name}/imu"), telemetry)?,
+            battery: publisher(node, topics, &format!("{name}/battery"), telemetry)?,
+            status: publisher(node, topics, &format!("{name}/status"), telemetry)?,
+            scan: publisher(node, topics, &format!("{name}/scan"), telemetry)?,
+            console: publisher(node, topics, &format!("{name}/console"), telemetry)?,
+            raw: publisher(node, topics, &format!("{name}/crtp/rx"), profiles.raw)?,
         })
     }
 }
 
 fn publisher<T: Message>(
     node: &Node,
-    name: &str,
+    topics: &Opened,
     topic: &str,
     qos: QoSProfile,
 ) -> Result<Publisher<T>, RclrsError> {
-    node.create_publisher::<T>(format!("{name}/{topic}").as_str().qos(qos))
+    node.create_publisher::<T>(topic.qos(topics.open(topic, Side::Publisher, qos)))
 }
 
 /// Keeps subscriptions and services alive; it is nothing but what it holds.
@@ -97,7 +101,7 @@ impl Listeners {
             node,
             name,
             inbox,
-            qos: profiles.setpoints,
+            profiles,
         };
         let services = Services { node, name, inbox };
         Ok(Self {
@@ -110,7 +114,7 @@ impl Listeners {
             _velocity_world: topics.setpoint("cmd_velocity_world", convert::cmd_velocity_world)?,
             _full_state: topics.setpoint("cmd_full_state", convert::cmd_full_state)?,
             _attitude: topics.setpoint("cmd_attitude", convert::cmd_attitude)?,
-            _raw: topics.raw(profiles.raw)?,
+            _raw: topics.raw()?,
             _emergency: services.serve("emergency", |_: &std_srvs::Empty_Request| {
                 Request::Emergency
             })?,
@@ -140,7 +144,7 @@ struct Topics<'a> {
     node: &'a Node,
     name: &'a str,
     inbox: &'a Inbox,
-    qos: QoSProfile,
+    profiles: &'a Profiles,
 }
 
 impl Topics<'_> {
@@ -151,17 +155,23 @@ impl Topics<'_> {
     ) -> Result<Subscription<T>, RclrsError> {
         let (inbox, topic) = (self.inbox.clone(), format!("{}/{topic}", self.name));
         let callback = move |message: T| inbox.push(Input::Setpoint(convert(&message)));
+        let qos = self.qos(&topic, self.profiles.setpoints);
         self.node
-            .create_subscription::<T, _>(topic.as_str().qos(self.qos), callback)
+            .create_subscription::<T, _>(topic.as_str().qos(qos), callback)
     }
 
-    fn raw(&self, qos: QoSProfile) -> Result<Subscription<own::CrtpPacket>, RclrsError> {
+    fn qos(&self, topic: &str, base: QoSProfile) -> QoSProfile {
+        self.profiles.topics.open(topic, Side::Subscription, base)
+    }
+
+    fn raw(&self) -> Result<Subscription<own::CrtpPacket>, RclrsError> {
         let (inbox, topic) = (self.inbox.clone(), format!("{}/crtp/tx", self.name));
         let name: Arc<str> = topic.as_str().into();
         let callback = move |message: own::CrtpPacket| match convert::raw_packet(&message) {
             Ok(packet) => inbox.push(Input::Request(Request::Raw(packet), None)),
             Err(why) => tracing::warn!(topic = &*name, "packet refused: {why}"),
         };
+        let qos = self.qos(&topic, self.profiles.raw);
         self.node
             .create_subscription::<own::CrtpPacket, _>(topic.as_str().qos(qos), callback)
     }

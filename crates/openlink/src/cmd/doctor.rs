@@ -2,6 +2,8 @@
 //!
 //! Reads only; the exit code is that of the worst verdict.
 
+mod dds;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,7 +15,10 @@ use crate::out;
 
 /// Command line of `openlink doctor`.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    part: Option<Part>,
     /// What the machine shall be good for: bridge-on-pi, ground-station, 1khz-controller or ci.
     #[arg(long, value_name = "PROFILE", default_value = "bridge-on-pi")]
     profile: Profile,
@@ -34,8 +39,18 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// One part of it alone.
+#[derive(Debug, clap::Subcommand)]
+enum Part {
+    /// Count the DDS participants on this host and those that there is room for.
+    Dds(dds::Args),
+}
+
 /// Examines and reports. Exit code 0: nothing wrong, 1: warnings, 2: something that makes the job impossible.
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(Part::Dds(args)) = args.part {
+        return dds::run(args);
+    }
     let machine = machine(&args)?;
     let mut findings = examine(&machine, args.profile);
     if machine.is_live() && !args.no_self_test {
