@@ -176,6 +176,11 @@ impl Bandwidth {
         self.phase != Phase::Startup
     }
 
+    /// Bottleneck, bytes per second, if the estimate has met a limit of the network.
+    pub(crate) fn found_rate(&self) -> Option<f64> {
+        self.estimate().filter(|_| self.found())
+    }
+
     /// Pace of bulk data, bytes per second.
     pub(crate) fn pace(&self, rtt: Duration) -> f64 {
         let initial = (INITIAL_DATAGRAMS * self.datagram) as f64 / rtt.as_secs_f64().max(1e-4);

@@ -277,6 +277,14 @@ impl Endpoint {
         self.session(peer).map(Session::load)
     }
 
+    /// Tells a peer how long what is behind this application takes for each message, a serial port for instance, so that it
+    /// sends no faster; `None`: as fast as the application reads, which is measured in any case.
+    pub fn set_reader_pace(&mut self, peer: PeerId, pace: Option<Duration>) {
+        if let Some(session) = self.peers.get_mut(peer.0).and_then(Peer::session_mut) {
+            session.set_behind(pace);
+        }
+    }
+
     /// Datagrams that belonged to no connection.
     pub const fn stray_stats(&self) -> StrayStats {
         self.stray

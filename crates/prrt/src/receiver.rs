@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::Config;
 use crate::message::{Message, Mode, Stream};
+use crate::pace::Reader;
 use crate::payload::Payload;
 use crate::seq::Seq;
 use crate::stats::ReceiveStats;
@@ -79,7 +80,10 @@ pub(crate) struct Receiver {
     /// How early the reader gives up on missing messages.
     patience: Duration,
     turn: usize,
+    /// Deadlines up to here have been announced; it is up to the reader to come.
+    announced: Option<Instant>,
     books: Books,
+    pub(crate) reader: Reader,
 }
 
 impl Receiver {
@@ -95,7 +99,9 @@ impl Receiver {
             assemblies: Assemblies::default(),
             patience: Duration::ZERO,
             turn: 0,
+            announced: None,
             books: Books::default(),
+            reader: Reader::default(),
         }
     }
 
@@ -259,6 +265,11 @@ impl Receiver {
         }
     }
 
+    /// Every deadline up to `now` has been acted upon.
+    pub(crate) fn announce(&mut self, now: Instant) {
+        self.announced = self.announced.max(Some(now));
+    }
+
     /// Drops unfinished messages that have expired or that nobody wants any more.
     pub(crate) fn forget_unwanted(&mut self, now: Instant) {
         if self.assemblies.is_empty() {
@@ -302,9 +313,12 @@ impl Receiver {
         } else {
             Duration::ZERO
         };
-        let message = self
-            .recv_latest(now)
-            .or_else(|| self.recv_ordered(now, mode))?;
+        let found = self.recv_latest(now);
+        let Some(message) = found.or_else(|| self.recv_ordered(now, mode)) else {
+            self.reader.on_empty();
+            return None;
+        };
+        self.reader.on_delivery(now, self.books.held > 0);
         self.books.stats.delivered += 1;
         self.books.stats.repaired += u64::from(message.repaired());
         Some(message)
@@ -335,8 +349,11 @@ impl Receiver {
 
     /// When a held message becomes readable or an unfinished one expires, whichever is first.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let ordered = self.ordered.iter().filter_map(OrderedRx::deadline).min();
-        let ordered = ordered.map(|at| at.checked_sub(self.patience).unwrap_or(at));
+        let ordered = self.ordered.iter().filter_map(OrderedRx::deadline);
+        let ordered = ordered
+            .map(|at| at.checked_sub(self.patience).unwrap_or(at))
+            .filter(|at| self.announced.is_none_or(|until| *at > until))
+            .min();
         ordered
             .into_iter()
             .chain(self.assemblies.next_expiry())

@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::debt::Debt;
 use crate::error::SendError;
 use crate::message::{Departure, MessageId, Stream};
+use crate::pace::{Beat, Limit};
 use crate::payload::Payload;
 use crate::planner::Path;
 use crate::sent::PartRef;
@@ -74,6 +75,10 @@ pub(crate) struct Sender {
     recent: VecDeque<Key>,
     budget: Budget,
     pub(crate) debt: Debt,
+    /// What the peer's reader allows.
+    pub(crate) limit: Limit,
+    /// Messages handed over by the application.
+    pub(crate) births: Beat,
     /// Messages that lately died before they left.
     dropped: VecDeque<MessageId>,
     pub(crate) stats: SendStats,
@@ -100,6 +105,8 @@ impl Sender {
             recent: VecDeque::with_capacity(RECENT + 1),
             budget: Budget::new(config.max_redundancy),
             debt: Debt::default(),
+            limit: Limit::default(),
+            births: Beat::default(),
             dropped: VecDeque::with_capacity(MAX_DROPPED),
             stats: SendStats::default(),
         }
@@ -115,6 +122,7 @@ impl Sender {
     ) -> Result<MessageId, SendError> {
         self.check(stream, life, payload.len())?;
         let len = payload.len();
+        self.births.on_event(now);
         let (seq, period) = self.take_seq(now, stream);
         let id = MessageId { stream, seq };
         let mut message = Outgoing::new(id, payload, now, life, self.fragment);

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::error::SendError;
 use crate::expect::Expectations;
 use crate::message::{Departure, Message, MessageId, Mode, Stream};
+use crate::pace::{Beat, Teller};
 use crate::path::PathState;
 use crate::payload::Payload;
 use crate::receiver::Receiver;
@@ -19,7 +20,7 @@ use crate::seal::{Seal, TAG_LEN};
 use crate::sender::Sender;
 use crate::sent::SentLog;
 use crate::seq::Seq;
-use crate::stats::Stats;
+use crate::stats::{Paces, Stats};
 use crate::time::Epoch;
 use crate::wire::frame::CloseReason;
 use crate::wire::{ConnectionId, DATA_HEAD};
@@ -67,6 +68,11 @@ pub(crate) struct Session {
     sender: Sender,
     receiver: Receiver,
     expected: Expectations,
+    /// Datagrams with messages that left.
+    departures: Beat,
+    teller: Teller,
+    /// What the application says of what is behind it.
+    behind: Option<Duration>,
     last_heard: Instant,
     last_sent: Instant,
     /// When something left that the peer has to answer.
@@ -104,6 +110,9 @@ impl Session {
             sender: Sender::new(config, frames, Seq::new(setup.remote.0)),
             receiver: Receiver::new(config, Seq::new(setup.local.0)),
             expected: Expectations::default(),
+            departures: Beat::default(),
+            teller: Teller::default(),
+            behind: None,
             last_heard: now,
             last_sent: now,
             last_asked: now,
@@ -171,6 +180,7 @@ impl Session {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.sender.handle_timeout(now);
         self.receiver.forget_unwanted(now);
+        self.receiver.announce(now);
         self.expected.handle_timeout(now);
         self.review(now);
         if now >= self.idle_at() && self.closed.is_none() {
@@ -245,6 +255,31 @@ impl Session {
         std::mem::replace(&mut self.path.asleep, false)
     }
 
+    /// The application tells how long what is behind it takes for each message.
+    pub(crate) const fn set_behind(&mut self, pace: Option<Duration>) {
+        self.behind = pace;
+    }
+
+    /// Time per message that our reader, or what is behind it, needs; `None` while it is no limit.
+    fn reader_pace(&mut self, now: Instant) -> Option<Duration> {
+        self.receiver.reader.pace(now).max(self.behind)
+    }
+
+    fn paces(&self, now: Instant) -> Paces {
+        let mean = self.stats.bytes_sent.checked_div(self.stats.datagrams_sent);
+        let rate = self.path.bandwidth.found_rate();
+        let mut reader = self.receiver.reader;
+        Paces {
+            application: self.sender.births.mean(),
+            transport: self.departures.mean(),
+            network: mean.zip(rate).map(|(bytes, rate)| {
+                Duration::from_secs_f64((bytes as f64 / rate.max(1.0)).min(1e3))
+            }),
+            receiver: self.sender.limit.pace(),
+            reader: reader.pace(now).max(self.behind),
+        }
+    }
+
     /// Messages and bytes queued or in flight.
     pub(crate) fn load(&self) -> (usize, usize) {
         self.sender.load()
@@ -260,6 +295,12 @@ impl Session {
             raw_loss: self.path.loss.total(),
             burst: self.path.loss.burst(),
             spikes: self.path.spikes.total(),
+            paces: self.paces(self.last_heard.max(self.last_sent)),
+            encoder_bps: self
+                .path
+                .bandwidth
+                .found_rate()
+                .map(|rate| (rate * 8.0 * 0.85) as u64),
             bottleneck_bps: self
                 .path
                 .bandwidth

@@ -59,6 +59,21 @@ pub struct RttStats {
     pub min: Duration,
 }
 
+/// Time that each stage takes for one message, where it was measured. The slowest sets the pace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paces {
+    /// The application hands over one message in this time.
+    pub application: Option<Duration>,
+    /// One datagram with messages leaves in this time.
+    pub transport: Option<Duration>,
+    /// The bottleneck of the path takes this long for a datagram of the mean size; after one has been found.
+    pub network: Option<Duration>,
+    /// The peer's application, or what is behind it, takes this long for one message; while it is a limit.
+    pub receiver: Option<Duration>,
+    /// Our application, or what is behind it, takes this long for one message from the peer; while it is a limit.
+    pub reader: Option<Duration>,
+}
+
 /// Everything known about a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stats {
@@ -97,6 +112,10 @@ pub struct Stats {
     pub spikes: u64,
     /// Bottleneck of our direction, bits per second, after the first acknowledgement.
     pub bottleneck_bps: Option<u64>,
+    /// Paces of all stages.
+    pub paces: Paces,
+    /// Bit rate for an encoder whose frames should not wait: 85 % of the bottleneck once that has been found.
+    pub encoder_bps: Option<u64>,
 }
 
 impl Stats {

@@ -262,6 +262,12 @@ impl Driver {
         self.endpoint.load(peer)
     }
 
+    /// Tells a peer how long what is behind this application takes for each message, a serial port for instance, so that it
+    /// sends no faster; `None`: as fast as the application reads, which is measured in any case.
+    pub fn set_reader_pace(&mut self, peer: PeerId, pace: Option<Duration>) {
+        self.endpoint.set_reader_pace(peer, pace);
+    }
+
     /// Datagrams that belonged to no connection.
     pub const fn stray_stats(&self) -> StrayStats {
         self.endpoint.stray_stats()

@@ -69,8 +69,12 @@ impl Sender {
         lane: Lane,
         out: &mut Writer<'_>,
     ) -> Option<PartRef> {
+        if !self.limit.ready(moment.now) {
+            return None;
+        }
         let key = self.fresh(lane)?;
         if self.messages.get(key)?.bulk.is_some() {
+            self.limit.charge(moment.now);
             self.leave_queue(key);
             let message = self.messages.get_mut(key)?;
             message.state = State::Flying;
@@ -84,6 +88,7 @@ impl Sender {
             return self.write_bulk(moment, out);
         }
         self.write_whole(moment, key, out)?;
+        self.limit.charge(moment.now);
         self.leave_queue(key);
         self.budget.on_message();
         self.replan(moment, key);

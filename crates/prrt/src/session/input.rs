@@ -126,6 +126,7 @@ impl Session {
             match frame? {
                 Frame::Ack(ack) => self.on_ack(now, &ack)?,
                 Frame::Nack(nack) => self.on_request(now, nack),
+                Frame::Pace(pace) => self.sender.limit.on_told(now, pace),
                 Frame::Ping => {
                     tally.eliciting = true;
                     tally.sparse = false;

@@ -8,7 +8,7 @@ use crate::sender::{Lane, Moment};
 use crate::sent::{PartRef, Parts, Sent};
 use crate::seq::PacketNumber;
 use crate::spikes::PAUSE;
-use crate::wire::frame::{emit_close, emit_ping};
+use crate::wire::frame::{emit_close, emit_pace, emit_ping};
 use crate::wire::{DATA_HEAD, Datagram, Writer};
 
 /// Why a datagram is made.
@@ -81,13 +81,15 @@ impl Session {
             return Some(Work::Close);
         }
         self.path.bandwidth.set_app_limited(true);
+        self.sender.limit.ease(now);
         let way = self.path.rtt.one_way_now() + self.path.rtt.variation().unwrap_or_default() * 2;
         let rate = self
             .path
             .bandwidth
             .estimate()
             .filter(|_| self.path.bandwidth.found());
-        self.sender.drop_doomed(now, way, rate);
+        self.sender
+            .drop_doomed(now, way + self.sender.limit.wait(), rate);
         if self.control_ready(now) {
             return Some(Work::Control);
         }
@@ -98,6 +100,10 @@ impl Session {
             return Some(Work::Bulk);
         }
         if self.acks.due().is_some_and(|at| at <= now) || self.expected.is_due(now) {
+            return Some(Work::Ack);
+        }
+        let pace = self.reader_pace(now);
+        if self.teller.poll(now, pace).is_some() {
             return Some(Work::Ack);
         }
         self.ping.then_some(Work::Ping)
@@ -113,8 +119,17 @@ impl Session {
         free
     }
 
+    /// New messages wait while the peer's reader is slower than they come.
+    fn reader_ready(&mut self, now: Instant) -> bool {
+        let ready = self.sender.limit.ready(now);
+        if !ready {
+            self.block(self.sender.limit.next(), "pace of the reader");
+        }
+        ready
+    }
+
     fn control_ready(&mut self, now: Instant) -> bool {
-        self.sender.has_fresh(Lane::Control) && self.slot_ready(now)
+        self.sender.has_fresh(Lane::Control) && self.reader_ready(now) && self.slot_ready(now)
     }
 
     fn repair_ready(&mut self, now: Instant) -> bool {
@@ -128,7 +143,8 @@ impl Session {
     }
 
     fn bulk_ready(&mut self, now: Instant) -> bool {
-        let waiting = self.sender.has_bulk() || self.sender.has_fresh(Lane::Bulk);
+        let waiting =
+            self.sender.has_bulk() || (self.sender.has_fresh(Lane::Bulk) && self.reader_ready(now));
         if !waiting {
             return false;
         }
@@ -158,13 +174,16 @@ impl Session {
             now,
             number: self.sent.next_number(),
             path: &path,
-            sparse: self.path.sparse && !self.path.is_congested(),
+            sparse: self.path.sparse
+                && !self.path.is_congested()
+                && self.sender.limit.pace().is_none(),
         };
         let mut contents = Contents {
             ack: self.write_ack(now, out),
             ..Contents::default()
         };
         self.stats.requests_sent += self.expected.write(now, out);
+        self.write_pace(now, out);
         match work {
             Work::Close => self.write_close(out),
             Work::Control | Work::Repair => self.write_small(moment, out, &mut contents),
@@ -182,6 +201,15 @@ impl Session {
         self.acks
             .take(now)
             .is_some_and(|ack| ack.emit(out).is_some())
+    }
+
+    fn write_pace(&mut self, now: Instant, out: &mut Writer<'_>) {
+        let pace = self.reader_pace(now);
+        if let Some(pace) = self.teller.poll(now, pace)
+            && emit_pace(pace, out).is_some()
+        {
+            self.teller.on_told(now, pace);
+        }
     }
 
     fn write_close(&mut self, out: &mut Writer<'_>) {
@@ -241,6 +269,7 @@ impl Session {
         }
         if data {
             self.acks.on_data_sent(now);
+            self.departures.on_event(now);
         }
         self.ping &= !(data || contents.ping);
         self.stats.datagrams_sent += 1;

@@ -19,6 +19,7 @@ const ACK: u8 = 0x01;
 const PING: u8 = 0x02;
 const CLOSE: u8 = 0x03;
 const NACK: u8 = 0x04;
+const PACE: u8 = 0x05;
 const MESSAGE: u8 = 0x10;
 const ORDERED: u8 = 0x01;
 const FRAGMENT: u8 = 0x02;
@@ -368,6 +369,8 @@ pub enum Frame<'a> {
     Ack(Ack),
     /// What is overdue.
     Nack(Nack),
+    /// `05 message:2`: the time that the reader takes for each message; zero: it is no limit.
+    Pace(Span),
     /// `02`: asks for an acknowledgement.
     Ping,
     /// `03 reason:1`: the connection ends.
@@ -379,6 +382,15 @@ pub enum Frame<'a> {
 /// Writes a ping; `None` if it does not fit.
 pub fn emit_ping(writer: &mut Writer<'_>) -> Option<()> {
     writer.u8(PING)
+}
+
+/// Writes a pace; `None` if it does not fit.
+pub fn emit_pace(pace: Span, writer: &mut Writer<'_>) -> Option<()> {
+    if writer.room() < 3 {
+        return None;
+    }
+    writer.u8(PACE)?;
+    writer.u16(pace.get())
 }
 
 /// Writes a close; `None` if it does not fit.
@@ -405,6 +417,7 @@ fn parse<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, WireError> {
             1 => CloseReason::Busy,
             _ => CloseReason::Done,
         })),
+        PACE => Ok(Frame::Pace(Span::from_wire(reader.u16("pace")?))),
         NACK => Nack::parse(reader).map(Frame::Nack),
         kind @ 0x10..=0x1f => Part::parse(kind, reader).map(Frame::Part),
         other => Err(WireError::Unknown {

@@ -11,6 +11,7 @@ mod grid;
 mod lifecycle;
 mod net;
 mod overload;
+mod pace;
 mod pair;
 mod repair;
 mod reports;

@@ -129,6 +129,20 @@ fn acknowledgement_comes_back_and_too_long_a_history_is_refused() {
 }
 
 #[test]
+fn pace_comes_back() {
+    let mut buffer = [0; 3];
+    emit_pace(Span::from_wire(0x1234), &mut Writer::new(&mut buffer)).unwrap();
+    assert_eq!(buffer, [5, 0x12, 0x34]);
+    let read = |bytes: &[u8]| next_frame(&mut Reader::new(bytes)).map(|frame| frame.is_ok());
+    assert_eq!(read(&buffer), Some(true));
+    assert_eq!(read(&buffer[..2]), Some(false));
+    assert_eq!(
+        emit_pace(Span::ZERO, &mut Writer::new(&mut buffer[..2])),
+        None
+    );
+}
+
+#[test]
 fn request_comes_back_and_names_its_messages() {
     let nack = Nack {
         stream: Stream::Ordered(3),
