@@ -1,8 +1,15 @@
-/* Publishers and subscriptions of serialized messages. */
+/* Publishers and subscriptions of serialized messages.
+ *
+ * A subscription is told of messages by the middleware's receiving thread, which only counts them and wakes the
+ * waiting one: a wait set would be built up and taken down for every message. Where the middleware cannot tell, a
+ * wait set does the work.
+ */
 #include "common.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <rcl/error_handling.h>
 #include <rcl/event.h>
@@ -20,6 +27,11 @@ struct ol_subscription {
   rcl_event_t lost;
   int has_liveliness;
   int has_lost;
+  int is_told; /* by callbacks; else wake and wait_set are in use */
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  size_t pending;
+  int woken;
   rcl_guard_condition_t wake;
   rcl_wait_set_t wait_set;
   rcl_serialized_message_t message;
@@ -102,6 +114,65 @@ static int open_event(rcl_event_t *event, const rcl_subscription_t *subscription
   return 1;
 }
 
+static void on_message(const void *user_data, size_t count)
+{
+  ol_subscription *sub = (ol_subscription *)user_data;
+  pthread_mutex_lock(&sub->lock);
+  sub->pending += count;
+  pthread_cond_signal(&sub->changed);
+  pthread_mutex_unlock(&sub->lock);
+}
+
+static void wake(ol_subscription *sub)
+{
+  pthread_mutex_lock(&sub->lock);
+  sub->woken = 1;
+  pthread_cond_signal(&sub->changed);
+  pthread_mutex_unlock(&sub->lock);
+}
+
+static void on_event(const void *user_data, size_t count)
+{
+  (void)count;
+  wake((ol_subscription *)user_data);
+}
+
+/* Has the middleware call back on news, or not at all. */
+static int open_callbacks(ol_subscription *sub)
+{
+  if (rcl_subscription_set_on_new_message_callback(&sub->subscription, on_message, sub) != RCL_RET_OK) {
+    rcl_reset_error();
+    return 0;
+  }
+  if (sub->has_liveliness && rcl_event_set_callback(&sub->liveliness, on_event, sub) != RCL_RET_OK) {
+    (void)!rcl_subscription_set_on_new_message_callback(&sub->subscription, NULL, NULL);
+    rcl_reset_error();
+    return 0;
+  }
+  return 1;
+}
+
+static void close_callbacks(ol_subscription *sub)
+{
+  (void)!rcl_subscription_set_on_new_message_callback(&sub->subscription, NULL, NULL);
+  if (sub->has_liveliness) {
+    (void)!rcl_event_set_callback(&sub->liveliness, NULL, NULL);
+  }
+  rcl_reset_error();
+}
+
+static int open_lock(ol_subscription *sub)
+{
+  pthread_condattr_t attributes;
+  if (pthread_mutex_init(&sub->lock, NULL) != 0 || pthread_condattr_init(&attributes) != 0) {
+    return -1;
+  }
+  const int failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) != 0 ||
+                     pthread_cond_init(&sub->changed, &attributes) != 0;
+  pthread_condattr_destroy(&attributes);
+  return failed ? -1 : 0;
+}
+
 static rcl_ret_t open_parts(ol_subscription *sub, ol_domain *domain, const char *topic, const void *type_support,
                             const ol_qos *qos, int watch_liveliness)
 {
@@ -114,7 +185,10 @@ static rcl_ret_t open_parts(ol_subscription *sub, ol_domain *domain, const char 
   sub->has_liveliness =
     watch_liveliness && open_event(&sub->liveliness, &sub->subscription, RCL_SUBSCRIPTION_LIVELINESS_CHANGED);
   sub->has_lost = open_event(&sub->lost, &sub->subscription, RCL_SUBSCRIPTION_MESSAGE_LOST);
-  ret = ol_open_wait(&domain->context, &sub->wake, &sub->wait_set, 1, 1, 0, 0, (size_t)sub->has_liveliness);
+  sub->is_told = open_callbacks(sub);
+  if (!sub->is_told) {
+    ret = ol_open_wait(&domain->context, &sub->wake, &sub->wait_set, 1, 1, 0, 0, (size_t)sub->has_liveliness);
+  }
   if (ret == RCL_RET_OK) {
     rcutils_allocator_t allocator = rcutils_get_default_allocator();
     ret = rmw_serialized_message_init(&sub->message, 256, &allocator) == RMW_RET_OK ? RCL_RET_OK : RCL_RET_ERROR;
@@ -126,8 +200,9 @@ ol_subscription *ol_subscription_open(ol_domain *domain, const char *topic, cons
                                       const ol_qos *qos, int watch_liveliness, char *err, size_t err_len)
 {
   ol_subscription *sub = calloc(1, sizeof *sub);
-  if (sub == NULL) {
+  if (sub == NULL || open_lock(sub) != 0) {
     snprintf(err, err_len, "out of memory");
+    free(sub);
     return NULL;
   }
   sub->node = &domain->node;
@@ -146,7 +221,11 @@ ol_subscription *ol_subscription_open(ol_domain *domain, const char *topic, cons
 void ol_subscription_close(ol_subscription *sub)
 {
   rcl_ret_t ret = RCL_RET_OK;
-  ol_close_wait(&sub->wake, &sub->wait_set);
+  if (sub->is_told) {
+    close_callbacks(sub);
+  } else {
+    ol_close_wait(&sub->wake, &sub->wait_set);
+  }
   if (sub->has_liveliness) {
     ret |= rcl_event_fini(&sub->liveliness);
   }
@@ -161,11 +240,38 @@ void ol_subscription_close(ol_subscription *sub)
   }
   (void)ret; /* Nothing can be done about a failure on the way out. */
   rcl_reset_error();
+  pthread_cond_destroy(&sub->changed);
+  pthread_mutex_destroy(&sub->lock);
   free(sub);
+}
+
+static int wait_to_be_told(ol_subscription *sub, int64_t timeout_ns)
+{
+  struct timespec end;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  end.tv_sec += timeout_ns / 1000000000;
+  end.tv_nsec += timeout_ns % 1000000000;
+  if (end.tv_nsec >= 1000000000) {
+    end.tv_sec += 1;
+    end.tv_nsec -= 1000000000;
+  }
+  pthread_mutex_lock(&sub->lock);
+  int late = 0;
+  while (sub->pending == 0 && !sub->woken && !late) {
+    late = pthread_cond_timedwait(&sub->changed, &sub->lock, &end) != 0;
+  }
+  const int told = sub->pending > 0 || sub->woken;
+  sub->pending = 0;
+  sub->woken = 0;
+  pthread_mutex_unlock(&sub->lock);
+  return told;
 }
 
 int ol_subscription_wait(ol_subscription *sub, int64_t timeout_ns, char *err, size_t err_len)
 {
+  if (sub->is_told) {
+    return wait_to_be_told(sub, timeout_ns);
+  }
   if (rcl_wait_set_clear(&sub->wait_set) != RCL_RET_OK ||
       rcl_wait_set_add_subscription(&sub->wait_set, &sub->subscription, NULL) != RCL_RET_OK ||
       rcl_wait_set_add_guard_condition(&sub->wait_set, &sub->wake, NULL) != RCL_RET_OK ||
@@ -177,6 +283,10 @@ int ol_subscription_wait(ol_subscription *sub, int64_t timeout_ns, char *err, si
 
 int ol_subscription_wake(ol_subscription *sub)
 {
+  if (sub->is_told) {
+    wake(sub);
+    return 0;
+  }
   return rcl_trigger_guard_condition(&sub->wake) == RCL_RET_OK ? 0 : -1;
 }
 

@@ -216,7 +216,10 @@ impl Robot {
                 }
             }
             DroneEvent::Reply { ticket, outcome } => answer(self.waiting.remove(&ticket), outcome),
+            // No ROS parameter mirrors them.
+            DroneEvent::Params(_) | DroneEvent::Param { .. } => {}
             DroneEvent::Connected(_)
+            | DroneEvent::ParamRefused { .. }
             | DroneEvent::Disconnected(_)
             | DroneEvent::TopicDisabled { .. }
             | DroneEvent::Safety(_)
@@ -250,6 +253,9 @@ impl Robot {
             DroneEvent::Disconnected(why) => tracing::warn!(robot, "disconnected: {why}"),
             DroneEvent::TopicDisabled { topic, why } => {
                 tracing::error!(robot, topic = &**topic, "topic disabled: {why}");
+            }
+            DroneEvent::ParamRefused { name, why, .. } => {
+                tracing::warn!(robot, parameter = &**name, "parameter refused: {why}");
             }
             DroneEvent::Safety(reason) => tracing::warn!(robot, "{reason}"),
             DroneEvent::Link(LinkEvent::Up(text)) => tracing::info!(robot, "link up: {text}"),
