@@ -24,6 +24,8 @@ python: ## Builds the prrt:// driver for cflib in python/ (needs no ROS)
 bench: build ## Side-by-side benchmarks: out/bench/*.json and a table of ratios
 	@bash scripts/test_env.sh
 	@bash scripts/with_ros.sh python3 scripts/bench.py
+	@bash scripts/with_ros.sh python3 scripts/bench_domain.py ratios
+	@bash scripts/with_ros.sh python3 scripts/bench_domain.py routes
 
 bench-link: build ## DDS against the paced transport on emulated links (root): out/bench/link
 	@bash scripts/with_ros.sh python3 scripts/bench_link.py

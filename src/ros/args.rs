@@ -343,7 +343,7 @@ impl NodeArgs {
 }
 
 fn passes(key: &str) -> bool {
-    OF_EVERY_NODE.contains(&key) || key.starts_with("qos_overrides.")
+    OF_EVERY_NODE.contains(&key)
 }
 
 /// The command line cut into its parts.
