@@ -30,7 +30,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 pub use config::{
-    ConfigError, Mode, Pattern, QosRule, RouteRule, Rules, ServiceRule, WildcardRule,
+    ConfigError, DomainMap, Mode, Pattern, QosRule, RouteRule, Rules, ServiceRule, WildcardRule,
 };
 
 use crate::rcl_raw::Gid;
@@ -61,9 +61,13 @@ enum Event {
     Stop,
 }
 
+/// The parameter that gives the file's domains other numbers.
+const DOMAIN_MAP: &str = "domain_map";
+
 /// What the parameters say.
 struct Settings {
     config: String,
+    domain_map: DomainMap,
     lazy: bool,
     auto_remove: bool,
     diagnostics: bool,
@@ -73,6 +77,7 @@ impl Settings {
     fn read(args: &NodeArgs) -> Result<Self, ArgsError> {
         let settings = Self {
             config: args.text("config", "")?,
+            domain_map: DomainMap::parse(DOMAIN_MAP, &args.text(DOMAIN_MAP, "")?)?,
             lazy: args.bool("wait_for_subscription", false)?,
             auto_remove: args.bool("auto_remove", true)?,
             diagnostics: args.bool("diagnostics", true)?,
@@ -88,8 +93,10 @@ impl Settings {
         Ok(settings)
     }
 
-    fn rules(&self) -> Result<Rules, ConfigError> {
-        Rules::read(Path::new(&self.config), self.lazy)
+    fn rules(&self) -> Result<Rules> {
+        let mut rules = Rules::read(Path::new(&self.config), self.lazy)?;
+        self.domain_map.apply(DOMAIN_MAP, &mut rules)?;
+        Ok(rules)
     }
 }
 
@@ -177,10 +184,7 @@ fn update(bridge: &mut Bridge) {
 
 /// Reads the rules again; bad ones change nothing.
 fn reload(bridge: &mut Bridge, settings: &Settings) -> bool {
-    let changed = settings
-        .rules()
-        .map_err(anyhow::Error::from)
-        .and_then(|rules| bridge.change(&rules));
+    let changed = settings.rules().and_then(|rules| bridge.change(&rules));
     if let Err(error) = &changed {
         tracing::error!("the rules stay as they are: {error:#}");
     }

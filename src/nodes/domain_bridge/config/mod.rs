@@ -3,6 +3,7 @@
 //! Two stages: [`raw::File`] is what was written, [`Rules`] is what the bridge needs. Nothing is opened here.
 
 mod cycles;
+mod domain_map;
 mod pattern;
 mod raw;
 mod resolve;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use serde_saphyr::DuplicateKeyPolicy;
 
 pub(super) use cycles::refuse_cycles;
+pub use domain_map::DomainMap;
 pub use pattern::Pattern;
 
 /// What is wrong with a rule file.
