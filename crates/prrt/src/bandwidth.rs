@@ -16,6 +16,8 @@ const CROWDED_GAIN: f64 = 0.85;
 const CROWDED_MIN: Duration = Duration::from_millis(2);
 /// So many acknowledgements in a row with a standing queue end the search for the rate.
 const CROWDED_ACKS: u8 = 3;
+/// A mark is heeded for this many acknowledgements.
+const MARKED_ACKS: u8 = 8;
 const INITIAL_DATAGRAMS: usize = 4;
 const MIN_DATAGRAMS: usize = 3;
 /// The rate counts as found when it grew less than this over three rounds.
@@ -53,6 +55,8 @@ pub(crate) struct Bandwidth {
     round_ends: u64,
     /// Acknowledgements in a row that told of a standing queue.
     crowded: u8,
+    /// Acknowledgements for which a congestion mark counts like a standing queue.
+    marked: u8,
 }
 
 impl Bandwidth {
@@ -70,6 +74,7 @@ impl Bandwidth {
             flat_rounds: 0,
             round_ends: 0,
             crowded: 0,
+            marked: 0,
         }
     }
 
@@ -140,13 +145,23 @@ impl Bandwidth {
     pub(crate) fn on_queueing(&mut self, queueing: Duration) {
         let Some(rate) = self.estimate() else { return };
         let datagram = Duration::from_secs_f64((self.datagram as f64 / rate.max(1.0)).min(1.0));
-        let crowded = queueing > datagram + CROWDED_MIN;
+        let crowded = queueing > datagram + CROWDED_MIN || self.marked > 0;
+        self.marked = self.marked.saturating_sub(1);
         self.crowded = if crowded {
             self.crowded.saturating_add(1)
         } else {
             0
         };
         if self.phase == Phase::Startup && self.crowded >= CROWDED_ACKS {
+            self.phase = Phase::Drain;
+        }
+    }
+
+    /// A queue on the way has marked a datagram: as good as seeing it stand.
+    pub(crate) fn on_mark(&mut self) {
+        self.marked = MARKED_ACKS;
+        self.crowded = self.crowded.max(CROWDED_ACKS);
+        if self.phase == Phase::Startup && self.estimate().is_some() {
             self.phase = Phase::Drain;
         }
     }
@@ -206,5 +221,54 @@ impl Bandwidth {
         // Below a quarter of a millisecond the hosts, not the path, set the round trip.
         let rtt = min_rtt.as_secs_f64().max(2.5e-4);
         (self.estimate().unwrap_or_default() * rtt) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// After two seconds of a datagram each millisecond on a path with a round trip of 10 ms.
+    fn cruising() -> (Bandwidth, Instant) {
+        let mut now = Instant::now();
+        let mut bandwidth = Bandwidth::new(1000);
+        bandwidth.set_app_limited(false);
+        let mut under_way = std::collections::VecDeque::new();
+        for _ in 0..2000 {
+            now += MS;
+            under_way.push_back((now, bandwidth.on_send(now, under_way.len() * 1000)));
+            if under_way.len() > 10
+                && let Some((at, snapshot)) = under_way.pop_front()
+            {
+                bandwidth.on_ack(now, 1000, at, &snapshot);
+                bandwidth.advance(now, 10 * MS, under_way.len() * 1000);
+            }
+        }
+        (bandwidth, now)
+    }
+
+    #[test]
+    fn a_steady_flow_shows_its_rate() {
+        let (bandwidth, _) = cruising();
+        let rate = bandwidth.found_rate().unwrap();
+        assert!((0.95e6..1.05e6).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn a_mark_ends_the_search_and_slows_the_pace_for_a_while() {
+        let (mut bandwidth, _) = cruising();
+        let rate = bandwidth.found_rate().unwrap();
+        bandwidth.on_mark();
+        for _ in 0..MARKED_ACKS {
+            bandwidth.on_queueing(Duration::ZERO);
+            assert!(bandwidth.pace(10 * MS) <= rate * CROWDED_GAIN + 1.0);
+        }
+        bandwidth.on_queueing(Duration::ZERO);
+        assert!(bandwidth.pace(10 * MS) > rate * CROWDED_GAIN * 0.9);
+        let mut young = Bandwidth::new(1000);
+        young.on_mark();
+        assert!(!young.found(), "there is no estimate to hold on to");
     }
 }

@@ -82,6 +82,13 @@ pub struct Transmit {
     pub len: usize,
 }
 
+/// What a data datagram says outside its body.
+#[derive(Clone, Copy)]
+struct Mark {
+    phase: bool,
+    congested: bool,
+}
+
 /// Datagrams that belong to no connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StrayStats {
@@ -292,6 +299,17 @@ impl Endpoint {
 
     /// Takes a datagram that arrived at `now`.
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.handle_marked_datagram(now, from, bytes, false);
+    }
+
+    /// The same, of a datagram that a queue on the way has marked if it is `congested` (ECN).
+    pub fn handle_marked_datagram(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        bytes: &[u8],
+        congested: bool,
+    ) {
         match Datagram::parse(bytes) {
             Ok(Datagram::Data {
                 phase,
@@ -299,7 +317,8 @@ impl Endpoint {
                 number,
                 ..
             }) => {
-                self.on_data(now, from, destination, (phase, number), bytes);
+                let mark = Mark { phase, congested };
+                self.on_data(now, from, destination, (mark, number), bytes);
             }
             Ok(hello @ Datagram::Hello { .. }) => self.on_hello(now, from, &hello),
             Ok(accept @ Datagram::Accept { .. }) => self.on_accept(now, from, &accept),
@@ -322,7 +341,7 @@ impl Endpoint {
         now: Instant,
         from: SocketAddr,
         to: ConnectionId,
-        (phase, low): (bool, u32),
+        (mark, low): (Mark, u32),
         bytes: &[u8],
     ) {
         let key = self.by_id.get(&to).copied();
@@ -342,12 +361,15 @@ impl Endpoint {
         let Some((head, body)) = self.scratch.split_at_mut_checked(DATA_HEAD) else {
             return;
         };
-        let Some(len) = session.open(now, phase, number, head, body) else {
+        let Some(len) = session.open(now, mark.phase, number, head, body) else {
             session.on_malformed();
             return;
         };
         let text = body.get(..len).unwrap_or_default();
         if let Some(newest) = session.handle_body(now, number, bytes.len(), text) {
+            if mark.congested {
+                session.on_mark();
+            }
             self.on_proof(key);
             if newest {
                 self.follow(key, from);

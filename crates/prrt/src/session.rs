@@ -50,6 +50,16 @@ pub(crate) struct Setup {
     pub(crate) seal: Option<Seal>,
 }
 
+/// Congestion marks of both directions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marks {
+    /// On what we received, and how many of them the peer has been told.
+    seen: u32,
+    told: u32,
+    /// On what we sent, as the peer tells.
+    ours: u32,
+}
+
 /// State of an established connection.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -71,6 +81,7 @@ pub(crate) struct Session {
     /// Datagrams with messages that left.
     departures: Beat,
     teller: Teller,
+    marks: Marks,
     /// What the application says of what is behind it.
     behind: Option<Duration>,
     last_heard: Instant,
@@ -112,6 +123,7 @@ impl Session {
             expected: Expectations::default(),
             departures: Beat::default(),
             teller: Teller::default(),
+            marks: Marks::default(),
             behind: None,
             last_heard: now,
             last_sent: now,
@@ -253,6 +265,11 @@ impl Session {
     /// Whether a radio on the way seems to sleep, if that has not been told.
     pub(crate) const fn take_suspicion(&mut self) -> bool {
         std::mem::replace(&mut self.path.asleep, false)
+    }
+
+    /// A datagram arrived with a congestion mark.
+    pub(crate) const fn on_mark(&mut self) {
+        self.marks.seen = self.marks.seen.wrapping_add(1);
     }
 
     /// The application tells how long what is behind it takes for each message.

@@ -81,6 +81,8 @@ pub struct Stats {
     pub datagrams_sent: u64,
     /// Bytes in them (UDP payload).
     pub bytes_sent: u64,
+    /// Datagrams that left and arrived with a congestion mark (ECN).
+    pub marked: u64,
     /// Requests for overdue messages sent.
     pub requests_sent: u64,
     /// Requests for overdue messages received.

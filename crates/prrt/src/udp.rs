@@ -2,6 +2,8 @@
 //! [`Driver::as_raw_fd`] to become readable (and writable when [`Driver::wants_write`]) or for
 //! [`Driver::poll_timeout`], and calls in. Never blocks, never ends because the network does.
 
+mod io;
+
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -12,10 +14,11 @@ use rand::Rng;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::config::Config;
-use crate::endpoint::{Endpoint, Event, PeerId, StrayStats, Transmit};
+use crate::endpoint::{Endpoint, Event, PeerId, StrayStats};
 use crate::error::{Error, SendError};
 use crate::message::{Departure, Message, MessageId, Mode, Stream};
 use crate::stats::Stats;
+use io::{Arrival, Io};
 
 /// Datagrams read before timers and the reader get their turn.
 const READ_BATCH: usize = 64;
@@ -33,10 +36,9 @@ const REMARK_PAUSE: Duration = Duration::from_secs(10);
 pub struct Driver {
     socket: UdpSocket,
     endpoint: Endpoint,
-    input: Vec<u8>,
-    output: Vec<u8>,
-    /// A datagram that the socket had no room for.
-    stuck: Option<Transmit>,
+    io: Io,
+    /// The latest instant that the endpoint has been told.
+    clock: Instant,
     notices: VecDeque<String>,
     last_notice: Option<Instant>,
     last_remark: Option<Instant>,
@@ -78,15 +80,16 @@ impl Driver {
         if listening {
             check_plain(addr, &config)?;
         }
-        let output = vec![0; config.max_datagram];
+        let room = config.max_datagram;
         let endpoint = Endpoint::new(now, config, listening, rand::rng().random())?;
-        let socket = open_socket(addr).map_err(|source| Error::Socket { addr, source })?;
+        let failed = |source| Error::Socket { addr, source };
+        let socket = open_socket(addr).map_err(failed)?;
+        let io = Io::new(&socket, room).map_err(failed)?;
         Ok(Self {
             socket,
             endpoint,
-            input: vec![0; usize::from(u16::MAX)],
-            output,
-            stuck: None,
+            io,
+            clock: now,
             notices: VecDeque::new(),
             last_notice: None,
             last_remark: None,
@@ -104,7 +107,7 @@ impl Driver {
 
     /// Whether to wait for the socket to become writable, too.
     pub const fn wants_write(&self) -> bool {
-        self.stuck.is_some()
+        self.io.is_stuck()
     }
 
     /// The socket is ready: reads what is there and writes what is due. Afterwards drain [`Driver::recv`] and
@@ -117,18 +120,22 @@ impl Driver {
     /// Reads what is there and writes nothing: what it asks for, acknowledgements above all, leaves with the next
     /// message or with [`Driver::flush`], which the caller owes it.
     pub fn handle_readable(&mut self, now: Instant) {
-        let mut now = now;
-        for _ in 0..READ_BATCH {
-            match self.socket.recv_from(&mut self.input) {
-                Ok((len, from)) => {
-                    // Later datagrams of a batch may have come after the wake-up; a stamp before the arrival would
-                    // make the round trip look shorter than it is.
-                    now = now.max(Instant::now());
-                    let bytes = self.input.get(..len).unwrap_or_default();
-                    self.endpoint.handle_datagram(now, from, bytes);
-                }
+        let mut datagrams = 0;
+        while datagrams < READ_BATCH {
+            let (endpoint, earliest) = (&mut self.endpoint, self.clock);
+            let take = |arrival: Arrival, bytes: &[u8]| {
+                // Time never runs backwards for the endpoint.
+                let at = arrival.at.max(earliest);
+                endpoint.handle_marked_datagram(at, arrival.from, bytes, arrival.congested);
+            };
+            match self.io.read(&self.socket, take) {
+                Ok((_, true)) => break,
+                Ok((count, false)) => datagrams += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => self.on_error(now, "receiving", &error),
+                Err(error) => {
+                    datagrams += 1;
+                    self.on_error(now, "receiving", &error);
+                }
             }
         }
         self.take_suspicions();
@@ -280,19 +287,13 @@ impl Driver {
 
     /// Writes until the endpoint has nothing more or the socket has no room.
     pub fn flush(&mut self, now: Instant) {
+        self.clock = self.clock.max(now);
         loop {
-            let next = self
-                .stuck
-                .take()
-                .or_else(|| self.endpoint.poll_transmit(now, &mut self.output));
-            let Some(transmit) = next else { return };
-            let bytes = self.output.get(..transmit.len).unwrap_or_default();
-            match self.socket.send_to(bytes, transmit.to) {
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.stuck = Some(transmit);
-                    return;
-                }
+            let endpoint = &mut self.endpoint;
+            let produce = |buffer: &mut [u8]| endpoint.poll_transmit(now, buffer);
+            match self.io.write(&self.socket, produce) {
+                Ok(()) => return,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) => self.on_error(now, "sending", &error),
             }
         }

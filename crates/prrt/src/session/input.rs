@@ -127,6 +127,7 @@ impl Session {
                 Frame::Ack(ack) => self.on_ack(now, &ack)?,
                 Frame::Nack(nack) => self.on_request(now, nack),
                 Frame::Pace(pace) => self.sender.limit.on_told(now, pace),
+                Frame::Marks(count) => self.on_marks(count),
                 Frame::Ping => {
                     tally.eliciting = true;
                     tally.sparse = false;
@@ -158,6 +159,16 @@ impl Session {
         if part.fragment.is_none() {
             let nominal = self.path.nominal(stamp, age, now);
             self.expected.on_part(now, nominal, part);
+        }
+    }
+
+    /// The peer tells how many of our datagrams came with a mark.
+    fn on_marks(&mut self, count: u32) {
+        let news = count.wrapping_sub(self.marks.ours).cast_signed();
+        if news > 0 {
+            self.marks.ours = count;
+            self.stats.marked += u64::from(news.cast_unsigned());
+            self.path.bandwidth.on_mark();
         }
     }
 

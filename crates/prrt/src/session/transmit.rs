@@ -8,7 +8,7 @@ use crate::sender::{Lane, Moment};
 use crate::sent::{PartRef, Parts, Sent};
 use crate::seq::PacketNumber;
 use crate::spikes::PAUSE;
-use crate::wire::frame::{emit_close, emit_pace, emit_ping};
+use crate::wire::frame::{emit_close, emit_marks, emit_pace, emit_ping};
 use crate::wire::{DATA_HEAD, Datagram, Writer};
 
 /// Why a datagram is made.
@@ -184,6 +184,7 @@ impl Session {
         };
         self.stats.requests_sent += self.expected.write(now, out);
         self.write_pace(now, out);
+        self.write_marks(out);
         match work {
             Work::Close => self.write_close(out),
             Work::Control | Work::Repair => self.write_small(moment, out, &mut contents),
@@ -201,6 +202,13 @@ impl Session {
         self.acks
             .take(now)
             .is_some_and(|ack| ack.emit(out).is_some())
+    }
+
+    /// Marks travel with acknowledgements until the count no longer grows.
+    fn write_marks(&mut self, out: &mut Writer<'_>) {
+        if self.marks.seen != self.marks.told && emit_marks(self.marks.seen, out).is_some() {
+            self.marks.told = self.marks.seen;
+        }
     }
 
     fn write_pace(&mut self, now: Instant, out: &mut Writer<'_>) {

@@ -20,6 +20,7 @@ const PING: u8 = 0x02;
 const CLOSE: u8 = 0x03;
 const NACK: u8 = 0x04;
 const PACE: u8 = 0x05;
+const MARKS: u8 = 0x06;
 const MESSAGE: u8 = 0x10;
 const ORDERED: u8 = 0x01;
 const FRAGMENT: u8 = 0x02;
@@ -371,6 +372,8 @@ pub enum Frame<'a> {
     Nack(Nack),
     /// `05 message:2`: the time that the reader takes for each message; zero: it is no limit.
     Pace(Span),
+    /// `06 count:4`: datagrams that arrived with a congestion mark so far, modulo 2^32.
+    Marks(u32),
     /// `02`: asks for an acknowledgement.
     Ping,
     /// `03 reason:1`: the connection ends.
@@ -391,6 +394,15 @@ pub fn emit_pace(pace: Span, writer: &mut Writer<'_>) -> Option<()> {
     }
     writer.u8(PACE)?;
     writer.u16(pace.get())
+}
+
+/// Writes a count of marks; `None` if it does not fit.
+pub fn emit_marks(count: u32, writer: &mut Writer<'_>) -> Option<()> {
+    if writer.room() < 5 {
+        return None;
+    }
+    writer.u8(MARKS)?;
+    writer.u32(count)
 }
 
 /// Writes a close; `None` if it does not fit.
@@ -418,6 +430,7 @@ fn parse<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, WireError> {
             _ => CloseReason::Done,
         })),
         PACE => Ok(Frame::Pace(Span::from_wire(reader.u16("pace")?))),
+        MARKS => Ok(Frame::Marks(reader.u32("marks")?)),
         NACK => Nack::parse(reader).map(Frame::Nack),
         kind @ 0x10..=0x1f => Part::parse(kind, reader).map(Frame::Part),
         other => Err(WireError::Unknown {

@@ -34,6 +34,8 @@ pub(crate) struct Conditions {
     pub(crate) rate: Option<(f64, usize)>,
     /// Jitter keeps the order, as a queue does.
     pub(crate) fifo: bool,
+    /// Datagrams that wait longer than this for the narrow link get a congestion mark.
+    pub(crate) mark_above: Option<Duration>,
 }
 
 impl Conditions {
@@ -48,6 +50,7 @@ impl Conditions {
             corrupt: 0.0,
             rate: None,
             fifo: true,
+            mark_above: None,
         }
     }
 }
@@ -66,6 +69,9 @@ pub(crate) struct Net {
     pub(crate) offered_bytes: u64,
     pub(crate) lost: u64,
     pub(crate) overflowed: u64,
+    /// The datagram carried last got a mark.
+    pub(crate) marked: bool,
+    pub(crate) marks: u64,
 }
 
 impl Net {
@@ -82,6 +88,8 @@ impl Net {
             offered_bytes: 0,
             lost: 0,
             overflowed: 0,
+            marked: false,
+            marks: 0,
         }
     }
 
@@ -128,6 +136,11 @@ impl Net {
         if (start - now).as_secs_f64() * rate / 8.0 > queue as f64 {
             return None;
         }
+        self.marked = self
+            .conditions
+            .mark_above
+            .is_some_and(|least| start - now > least);
+        self.marks += u64::from(self.marked);
         let done = start + Duration::from_secs_f64((len + 28) as f64 * 8.0 / rate);
         self.free = Some(done);
         Some(done)

@@ -154,3 +154,22 @@ fn control_keeps_its_delay_while_the_path_narrows() {
         .count();
     assert!(video > 700, "{video} of 1000 frames");
 }
+
+/// The sender learns of every mark, and a link whose queue marks early is still filled.
+#[test]
+fn congestion_marks_reach_the_sender() {
+    let narrow = Conditions {
+        rate: Some((20e6, 640_000)),
+        jitter: Duration::ZERO,
+        mark_above: Some(MS / 5),
+        ..Conditions::wifi(Loss::Never)
+    };
+    let mut pair = Pair::connected(&Config::default(), [narrow; 2], 3);
+    pair.send(CLIENT, Stream::Ordered(0), None, &vec![0; 4 << 20])
+        .unwrap();
+    pair.run_for(Duration::from_secs(3));
+    assert_eq!(pair.ends[SERVER].received.len(), 1);
+    assert!(pair.nets[CLIENT].marks > 10, "{}", pair.nets[CLIENT].marks);
+    assert_eq!(pair.stats(CLIENT).marked, pair.nets[CLIENT].marks);
+    assert_eq!(pair.stats(SERVER).marked, pair.nets[SERVER].marks);
+}

@@ -23,8 +23,8 @@ pub(crate) struct End {
     pub(crate) reads: bool,
 }
 
-/// A datagram under way: arrival, order of entry, receiving end, bytes.
-type Flight = (Instant, u64, usize, Vec<u8>);
+/// A datagram under way: arrival, order of entry, receiving end, bytes, congestion mark.
+type Flight = (Instant, u64, usize, Vec<u8>, bool);
 
 /// Two ends and what is between them.
 #[derive(Debug)]
@@ -175,9 +175,11 @@ impl Pair {
     }
 
     fn arrive(&mut self) {
-        if let Some(Reverse((_, _, end, bytes))) = self.wire.pop() {
+        if let Some(Reverse((_, _, end, bytes, marked))) = self.wire.pop() {
             let from = self.ends[1 - end].addr;
-            self.inject(end, from, &bytes);
+            let endpoint = &mut self.ends[end].endpoint;
+            endpoint.handle_marked_datagram(self.now, from, &bytes, marked);
+            self.drain(end);
         }
     }
 
@@ -217,10 +219,12 @@ impl Pair {
         if to != self.ends[1 - end].addr {
             return;
         }
-        for at in self.nets[end].carry(self.now, &mut bytes) {
+        let arrivals = self.nets[end].carry(self.now, &mut bytes);
+        let marked = self.nets[end].marked;
+        for at in arrivals {
             self.count += 1;
             self.wire
-                .push(Reverse((at, self.count, 1 - end, bytes.clone())));
+                .push(Reverse((at, self.count, 1 - end, bytes.clone(), marked)));
         }
     }
 }
