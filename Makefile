@@ -1,6 +1,6 @@
 # The short list of what people and CI call. `make ROS=jazzy ...` uses the Jazzy wheels where no ROS is sourced.
 export ROS ?= $(if $(OPENLINK_WHEELS),$(ROS_DISTRO),kilted)
-.PHONY: help demo test build env bench bench-link fmt clean python
+.PHONY: help demo test build env bench bench-link fmt clean python fuzz
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -17,6 +17,9 @@ test: env ## All checks and tests; ends with `N passed, N failed`
 
 build: ## Builds the ROS package into build/ and install/
 	@bash scripts/build.sh
+
+fuzz: ## Looks for inputs that break the decoders, FUZZ_S seconds (60) for each target
+	@bash scripts/fuzz.sh
 
 python: ## Builds the prrt:// driver for cflib in python/ (needs no ROS)
 	@bash scripts/python_package.sh

@@ -10,6 +10,8 @@ mod open;
 mod poll;
 mod prrt;
 pub mod pty;
+#[cfg(feature = "radio")]
+mod radio;
 mod reactor;
 mod sim;
 mod tcp;
@@ -25,6 +27,8 @@ pub use interface::{
 };
 pub use open::{OpenError, open};
 pub use prrt::{PrrtLink, PrrtOptions};
+#[cfg(feature = "radio")]
+pub use radio::RadioLink;
 pub use reactor::Reactor;
 pub use sim::SimLink;
 pub use tcp::{TcpClient, TcpServer};

@@ -15,7 +15,7 @@ use crate::sim::SimLink;
 use crate::tcp::{TcpClient, TcpServer};
 use crate::uart::{UartConfig, UartError, UartLink};
 use crate::udp::{UdpClient, UdpServer};
-use crate::uri::{NetUri, PrrtUri, Role, UartUri, Uri};
+use crate::uri::{NetUri, PrrtUri, RadioUri, Role, UartUri, Uri};
 
 /// Why a link cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -58,14 +58,16 @@ pub enum OpenError {
     #[error(transparent)]
     Pty(#[from] crtp_uart::pty::PtyError),
     /// This build has no driver for it.
-    #[error("{uri}: this build has no driver for {scheme}://, allowed: {allowed}")]
+    #[error(
+        "{uri}: {scheme}:// is not in this build, build it with: cargo build --features {feature}"
+    )]
     NoDriver {
         /// The link.
         uri: String,
         /// Its scheme.
         scheme: &'static str,
-        /// Schemes with a driver.
-        allowed: &'static str,
+        /// The cargo feature that has the driver.
+        feature: &'static str,
     },
 }
 
@@ -87,7 +89,7 @@ pub fn open(now: Instant, uri: &Uri, role: Role) -> Result<Box<dyn Link>, OpenEr
         }
         Uri::Pty(path) => Ok(Box::new(PtyLink::open(path, now)?)),
         Uri::Tcp(net) => open_tcp(now, uri, net, role),
-        Uri::Radio(_) => Err(no_driver(uri, "radio")),
+        Uri::Radio(radio) => open_radio(uri, radio),
     }
 }
 
@@ -175,10 +177,18 @@ fn system(uri: &Uri, what: &'static str, source: io::Error) -> OpenError {
     }
 }
 
-fn no_driver(uri: &Uri, scheme: &'static str) -> OpenError {
-    OpenError::NoDriver {
+#[cfg(feature = "radio")]
+fn open_radio(uri: &Uri, radio: &RadioUri) -> Result<Box<dyn Link>, OpenError> {
+    let link = crate::radio::RadioLink::open(&radio.address);
+    let boxed = link.map(|link| Box::new(link) as Box<dyn Link>);
+    boxed.map_err(|source| system(uri, "start the radio", source))
+}
+
+#[cfg(not(feature = "radio"))]
+fn open_radio(uri: &Uri, _radio: &RadioUri) -> Result<Box<dyn Link>, OpenError> {
+    Err(OpenError::NoDriver {
         uri: uri.to_string(),
-        scheme,
-        allowed: "uart, prrt, udp, tcp, sim, pty",
-    }
+        scheme: "radio",
+        feature: "radio",
+    })
 }

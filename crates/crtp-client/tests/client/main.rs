@@ -5,6 +5,7 @@
 mod cache;
 mod connecting;
 mod drone;
+mod fuzz;
 mod logs;
 mod pair;
 mod params;

@@ -292,3 +292,47 @@ fn a_silent_port_is_explained() {
     }
     assert_eq!(bench.link().state(), State::Connecting);
 }
+
+/// Report: nobody reads the other end of the UART: what cannot leave is dropped and counted, and closing takes no
+/// second. (The ten seconds of the report pass in `crtp-uart`, on a virtual clock.)
+#[test]
+fn nobody_reads_the_other_end() {
+    let pty = Pty::open(None).unwrap();
+    let mut bench = Bench::open(pty.path());
+    let drone = Drone::power_on(pty);
+    bench.run_until_up();
+    bench.echo(1);
+    drone.freeze();
+    let full = |bench: &Bench| bench.links[0].stats().dropped_full > 0;
+    for number in 0..1000 {
+        bench.send(&[0xfc, number as u8]);
+        if full(&bench) {
+            break;
+        }
+    }
+    bench.send(&[0x7c, 0]);
+    bench.send(&[0x7c, 0]);
+    let stats = bench.link().stats();
+    assert!(stats.dropped_full > 0 && stats.superseded > 0, "{stats:?}");
+    assert!(bench.link().backlog() <= 66);
+    let asked = Instant::now();
+    bench.link().close(asked);
+    drop(bench);
+    assert!(asked.elapsed() < PATIENCE);
+    drone.unplug();
+}
+
+/// Report: low latency is not available: one line says so, and nothing fails.
+#[test]
+fn low_latency_not_available_is_one_line() {
+    let pty = Pty::open(None).unwrap();
+    let mut bench = Bench::open(pty.path());
+    let _drone = Drone::power_on(pty);
+    bench.run_until_up();
+    bench.echo(1);
+    let said = bench.events.iter().filter(|event| {
+        let (Event::Up(text) | Event::Down(text) | Event::Notice(text)) = event;
+        text.contains("low latency: not available")
+    });
+    assert_eq!(said.count(), 1, "{:?}", bench.events);
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::SendError;
 
 fn setpoint(number: u8) -> Admitted {
     let mut bytes = [0; 15];
@@ -132,4 +133,31 @@ fn nothing_waits_across_a_restart() {
         .unwrap();
     pair.host.restart(pair.now);
     assert_eq!((pair.host.backlog(), pair.host.stats().discarded), (0, 2));
+}
+
+/// Report: nobody reads the other end of the UART for 10 s.
+#[test]
+fn nobody_reads_the_other_end_for_10_s() {
+    let mut pair = Pair::up();
+    pair.wired = (false, false);
+    let (mut full, start) = (0, pair.now);
+    for number in 0..1000 {
+        let expires = Some(pair.now + 100 * MS);
+        pair.host
+            .send(pair.now, setpoint(number as u8), Some(0), expires)
+            .unwrap();
+        let ordered = pair.host.send(pair.now, echo(number as u8), None, None);
+        full += u32::from(ordered == Err(SendError::Full(64)));
+        pair.advance(10 * MS);
+    }
+    assert_eq!(pair.now - start, 10_000 * MS);
+    assert!(pair.host.backlog() <= 65, "bounded");
+    let stats = pair.host.stats();
+    assert!(stats.superseded > 900 && full > 900, "{stats:?}, {full}");
+    assert_eq!(stats.stalls, 1, "told once");
+    pair.host.close(pair.now);
+    pair.advance(1000 * MS);
+    assert_eq!(pair.host.phase(), Phase::Closed);
+    // Whoever reads again gets what is fresh: nothing here.
+    assert_eq!(pair.host.backlog(), 0);
 }

@@ -134,3 +134,24 @@ fn goodbye_needs_no_help_and_takes_no_longer_than_it_may() {
     let refused = deaf.host.send(deaf.now, echo(1), None, None);
     assert_eq!(refused, Err(SendError::NotUp));
 }
+
+/// Report: a battery-powered drone with no USB: connecting waits for ever on the first clear-to-send.
+#[test]
+fn a_battery_powered_drone_that_wakes_after_7_s_is_told_in_time_and_found() {
+    let mut pair = Pair::new();
+    pair.wired = (false, false);
+    pair.advance(3000 * MS);
+    let told = Event::SyncTimeout(3000 * MS);
+    assert_eq!(pair.events().0, [told], "in the configured time");
+    pair.advance(4000 * MS);
+    assert_eq!(pair.host.phase(), Phase::Syncing);
+    // It is switched on now.
+    pair.device = Session::device(Config::device(), pair.now);
+    pair.wired = (true, true);
+    pair.settle();
+    pair.advance(200 * MS);
+    assert_eq!(pair.events().0.last(), Some(&Event::Up));
+    pair.host.send(pair.now, echo(1), None, None).unwrap();
+    pair.settle();
+    assert_eq!(pair.device_received(), [*echo(1)]);
+}

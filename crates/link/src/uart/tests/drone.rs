@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 /// Echoes every packet, and remembers the SYSTEM messages.
 pub(super) struct Drone {
     stop: Arc<AtomicBool>,
+    frozen: Arc<AtomicBool>,
     thread: JoinHandle<(Session<Device>, Vec<System>)>,
 }
 
@@ -24,9 +25,19 @@ impl Drone {
     /// A drone that had power before.
     pub(super) fn plug_in(pty: Pty, session: Session<Device>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let thread = std::thread::spawn(move || run(&pty, session, &stopped));
-        Self { stop, thread }
+        let frozen = Arc::new(AtomicBool::new(false));
+        let (stopped, still) = (stop.clone(), frozen.clone());
+        let thread = std::thread::spawn(move || run(&pty, session, &stopped, &still));
+        Self {
+            stop,
+            frozen,
+            thread,
+        }
+    }
+
+    /// From now on nobody reads or writes its end of the line.
+    pub(super) fn freeze(&self) {
+        self.frozen.store(true, Ordering::Relaxed);
     }
 
     /// The port vanishes; the drone lives on.
@@ -40,10 +51,15 @@ fn run(
     pty: &Pty,
     mut session: Session<Device>,
     stop: &AtomicBool,
+    frozen: &AtomicBool,
 ) -> (Session<Device>, Vec<System>) {
     let mut pump = Pump::new();
     let mut system = Vec::new();
     while !stop.load(Ordering::Relaxed) {
+        if frozen.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+            continue;
+        }
         wait(pty, Duration::from_millis(10));
         let now = Instant::now();
         pump.receive(now, pty, &mut session).unwrap();
