@@ -372,7 +372,7 @@ impl Endpoint {
             }
             self.on_proof(key);
             if newest {
-                self.follow(key, from);
+                self.follow(now, key, from, bytes.len());
             }
         }
     }
@@ -409,11 +409,15 @@ impl Endpoint {
     }
 
     /// The newest datagram tells where the peer lives.
-    fn follow(&mut self, key: Key, from: SocketAddr) {
+    fn follow(&mut self, now: Instant, key: Key, from: SocketAddr, len: usize) {
+        let token = self.rng.random();
         let Some(peer) = self.peers.get_mut(key).filter(|peer| peer.addr != from) else {
             return;
         };
         peer.addr = from;
+        if let Some(session) = peer.session_mut() {
+            session.on_moved(now, token, len);
+        }
         self.events.push_back(Event::Moved {
             peer: PeerId(key),
             addr: from,

@@ -30,6 +30,7 @@ mod pacer;
 mod path;
 mod payload;
 pub mod planner;
+mod proof;
 mod receiver;
 mod reset;
 mod rtt;

@@ -15,6 +15,7 @@ use crate::message::{Departure, Message, MessageId, Mode, Stream};
 use crate::pace::{Beat, Teller};
 use crate::path::PathState;
 use crate::payload::Payload;
+use crate::proof::Proof;
 use crate::receiver::Receiver;
 use crate::seal::{Seal, TAG_LEN};
 use crate::sender::Sender;
@@ -82,6 +83,10 @@ pub(crate) struct Session {
     departures: Beat,
     teller: Teller,
     marks: Marks,
+    /// The peer has moved and not yet proven that it receives there.
+    proof: Option<Proof>,
+    /// A challenge of the peer that is to be answered.
+    answer: Option<u64>,
     /// What the application says of what is behind it.
     behind: Option<Duration>,
     last_heard: Instant,
@@ -124,6 +129,8 @@ impl Session {
             departures: Beat::default(),
             teller: Teller::default(),
             marks: Marks::default(),
+            proof: None,
+            answer: None,
             behind: None,
             last_heard: now,
             last_sent: now,
@@ -244,6 +251,10 @@ impl Session {
             (self.acks.due(), "acknowledgement"),
             (self.expected.next(), "overdue message"),
             (
+                self.proof.as_ref().map(Proof::next),
+                "proof of the peer's address",
+            ),
+            (
                 self.receiver.next_deadline(),
                 "end of waiting for a missing message",
             ),
@@ -265,6 +276,11 @@ impl Session {
     /// Whether a radio on the way seems to sleep, if that has not been told.
     pub(crate) const fn take_suspicion(&mut self) -> bool {
         std::mem::replace(&mut self.path.asleep, false)
+    }
+
+    /// The peer's newest datagram, of `len` bytes, came from another address than before; `token` is a random challenge.
+    pub(crate) const fn on_moved(&mut self, now: Instant, token: u64, len: usize) {
+        self.proof = Some(Proof::new(now, token, len));
     }
 
     /// A datagram arrived with a congestion mark.

@@ -82,6 +82,9 @@ impl Session {
         }
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += len as u64;
+        if let Some(proof) = &mut self.proof {
+            proof.on_received(len);
+        }
         match self.apply(now, body) {
             Ok(tally) => Some(self.on_applied(now, number, &tally)),
             Err(_) => {
@@ -128,6 +131,8 @@ impl Session {
                 Frame::Nack(nack) => self.on_request(now, nack),
                 Frame::Pace(pace) => self.sender.limit.on_told(now, pace),
                 Frame::Marks(count) => self.on_marks(count),
+                Frame::Challenge(token) => self.answer = Some(token),
+                Frame::Answer(token) => self.proof = self.proof.filter(|p| !p.is_met_by(token)),
                 Frame::Ping => {
                     tally.eliciting = true;
                     tally.sparse = false;

@@ -8,7 +8,9 @@ use crate::sender::{Lane, Moment};
 use crate::sent::{PartRef, Parts, Sent};
 use crate::seq::PacketNumber;
 use crate::spikes::PAUSE;
-use crate::wire::frame::{emit_close, emit_marks, emit_pace, emit_ping};
+use crate::wire::frame::{
+    emit_answer, emit_challenge, emit_close, emit_marks, emit_pace, emit_ping,
+};
 use crate::wire::{DATA_HEAD, Datagram, Writer};
 
 /// Why a datagram is made.
@@ -103,7 +105,8 @@ impl Session {
             return Some(Work::Ack);
         }
         let pace = self.reader_pace(now);
-        if self.teller.poll(now, pace).is_some() {
+        let challenge = self.proof.is_some_and(|proof| proof.next() <= now);
+        if self.teller.poll(now, pace).is_some() || challenge || self.answer.is_some() {
             return Some(Work::Ack);
         }
         self.ping.then_some(Work::Ping)
@@ -148,6 +151,9 @@ impl Session {
         if !waiting {
             return false;
         }
+        if self.proof.is_some_and(|proof| !proof.allows(self.room)) {
+            return false;
+        }
         self.path.bandwidth.set_app_limited(false);
         if self.sent.in_flight() >= self.path.window() {
             self.block(self.sent.next_check(self.path.rtt.timeout()), "full window");
@@ -185,6 +191,7 @@ impl Session {
         self.stats.requests_sent += self.expected.write(now, out);
         self.write_pace(now, out);
         self.write_marks(out);
+        self.write_tokens(now, out);
         match work {
             Work::Close => self.write_close(out),
             Work::Control | Work::Repair => self.write_small(moment, out, &mut contents),
@@ -209,6 +216,21 @@ impl Session {
         if self.marks.seen != self.marks.told && emit_marks(self.marks.seen, out).is_some() {
             self.marks.told = self.marks.seen;
         }
+    }
+
+    fn write_tokens(&mut self, now: Instant, out: &mut Writer<'_>) {
+        let timeout = self.path.rtt.timeout();
+        if let Some(token) = self
+            .proof
+            .as_mut()
+            .and_then(|proof| proof.poll(now, timeout))
+        {
+            // Without room it goes with the next one.
+            let _ = emit_challenge(token, out);
+        }
+        self.answer = self
+            .answer
+            .filter(|&token| emit_answer(token, out).is_none());
     }
 
     fn write_pace(&mut self, now: Instant, out: &mut Writer<'_>) {
@@ -282,6 +304,9 @@ impl Session {
         self.ping &= !(data || contents.ping);
         self.stats.datagrams_sent += 1;
         self.stats.bytes_sent += len as u64;
+        if let Some(proof) = &mut self.proof {
+            proof.on_sent(len);
+        }
         self.stats.acks_sent += u64::from(contents.ack && !data && !contents.ping);
         let rested = now.saturating_duration_since(self.last_sent) >= PAUSE;
         self.last_sent = now;

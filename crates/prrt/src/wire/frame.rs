@@ -21,6 +21,8 @@ const CLOSE: u8 = 0x03;
 const NACK: u8 = 0x04;
 const PACE: u8 = 0x05;
 const MARKS: u8 = 0x06;
+const CHALLENGE: u8 = 0x07;
+const ANSWER: u8 = 0x08;
 const MESSAGE: u8 = 0x10;
 const ORDERED: u8 = 0x01;
 const FRAGMENT: u8 = 0x02;
@@ -374,6 +376,10 @@ pub enum Frame<'a> {
     Pace(Span),
     /// `06 count:4`: datagrams that arrived with a congestion mark so far, modulo 2^32.
     Marks(u32),
+    /// `07 token:8`: to be answered, by whoever receives at this address.
+    Challenge(u64),
+    /// `08 token:8`: the answer.
+    Answer(u64),
     /// `02`: asks for an acknowledgement.
     Ping,
     /// `03 reason:1`: the connection ends.
@@ -405,6 +411,24 @@ pub fn emit_marks(count: u32, writer: &mut Writer<'_>) -> Option<()> {
     writer.u32(count)
 }
 
+/// Writes a challenge; `None` if it does not fit.
+pub fn emit_challenge(token: u64, writer: &mut Writer<'_>) -> Option<()> {
+    emit_token(CHALLENGE, token, writer)
+}
+
+/// Writes the answer to a challenge; `None` if it does not fit.
+pub fn emit_answer(token: u64, writer: &mut Writer<'_>) -> Option<()> {
+    emit_token(ANSWER, token, writer)
+}
+
+fn emit_token(kind: u8, token: u64, writer: &mut Writer<'_>) -> Option<()> {
+    if writer.room() < 9 {
+        return None;
+    }
+    writer.u8(kind)?;
+    writer.bytes(&token.to_be_bytes())
+}
+
 /// Writes a close; `None` if it does not fit.
 pub fn emit_close(reason: CloseReason, writer: &mut Writer<'_>) -> Option<()> {
     writer.bytes(&[CLOSE, u8::from(reason == CloseReason::Busy)])
@@ -431,6 +455,8 @@ fn parse<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, WireError> {
         })),
         PACE => Ok(Frame::Pace(Span::from_wire(reader.u16("pace")?))),
         MARKS => Ok(Frame::Marks(reader.u32("marks")?)),
+        CHALLENGE => Ok(Frame::Challenge(u64::from_be_bytes(reader.array("token")?))),
+        ANSWER => Ok(Frame::Answer(u64::from_be_bytes(reader.array("token")?))),
         NACK => Nack::parse(reader).map(Frame::Nack),
         kind @ 0x10..=0x1f => Part::parse(kind, reader).map(Frame::Part),
         other => Err(WireError::Unknown {

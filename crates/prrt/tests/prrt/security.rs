@@ -228,3 +228,35 @@ fn a_flood_of_hellos_that_know_the_public_key_is_answered_with_cookies() {
     assert!(accepts <= 8, "{accepts} handshakes computed");
     assert!(pair.is_up(CLIENT));
 }
+
+/// Somebody on the path sends a datagram of the client on under the address of a victim: the victim gets no more than a few
+/// times its size until the answer to a challenge would come, and the client is found again with its next datagram.
+#[test]
+fn a_forged_move_turns_no_flood_on_anybody() {
+    let mut pair = Pair::strangers(&acquainted(), wifi(0.0), 10);
+    pair.join();
+    pair.run_for(500 * MS);
+    pair.send(SERVER, Stream::Ordered(0), None, &vec![7; 2 << 20])
+        .unwrap();
+    pair.run_for(100 * MS);
+    pair.nets[CLIENT].conditions.loss = Loss::Iid(1.0);
+    pair.run_for(20 * MS);
+    pair.capture = Some(Vec::new());
+    pair.send(CLIENT, Stream::Ordered(1), None, b"stolen")
+        .unwrap();
+    let (_, stolen) = pair.capture.take().unwrap()[0].clone();
+    let victim = SocketAddr::from(([10, 9, 8, 7], 6));
+    pair.capture = Some(Vec::new());
+    pair.inject(SERVER, victim, &stolen);
+    pair.run_for(500 * MS);
+    let sent = pair.capture.take().unwrap();
+    let flood: usize = sent
+        .iter()
+        .filter(|(end, _)| *end == SERVER)
+        .map(|(_, bytes)| bytes.len())
+        .sum();
+    assert!(flood < 3000, "{flood} bytes");
+    pair.nets[CLIENT].conditions.loss = Loss::Never;
+    pair.run_for(Duration::from_secs(5));
+    assert_eq!(pair.ends[CLIENT].received[0].1.data.len(), 2 << 20);
+}

@@ -129,6 +129,24 @@ fn acknowledgement_comes_back_and_too_long_a_history_is_refused() {
 }
 
 #[test]
+fn challenge_and_answer_come_back() {
+    let mut buffer = [0; 18];
+    let mut writer = Writer::new(&mut buffer);
+    emit_challenge(0x0102_0304_0506_0708, &mut writer).unwrap();
+    emit_answer(9, &mut writer).unwrap();
+    assert_eq!(emit_answer(9, &mut writer), None);
+    assert_eq!(buffer[..9], [7, 1, 2, 3, 4, 5, 6, 7, 8]);
+    let mut reader = Reader::new(&buffer);
+    let challenge = Frame::Challenge(0x0102_0304_0506_0708);
+    assert_eq!(next_frame(&mut reader), Some(Ok(challenge)));
+    assert_eq!(next_frame(&mut reader), Some(Ok(Frame::Answer(9))));
+    assert!(matches!(
+        next_frame(&mut Reader::new(&buffer[..8])),
+        Some(Err(_))
+    ));
+}
+
+#[test]
 fn pace_comes_back() {
     let mut buffer = [0; 3];
     emit_pace(Span::from_wire(0x1234), &mut Writer::new(&mut buffer)).unwrap();
