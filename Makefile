@@ -1,6 +1,6 @@
 # The short list of what people and CI call. `make ROS=jazzy ...` uses the Jazzy wheels where no ROS is sourced.
 export ROS ?= $(if $(OPENLINK_WHEELS),$(ROS_DISTRO),kilted)
-.PHONY: help demo test build env bench bench-link fmt clean python fuzz
+.PHONY: help demo test build env bench bench-dds bench-link fmt clean python fuzz
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -29,6 +29,10 @@ bench: build ## Side-by-side benchmarks: out/bench/*.json and a table of ratios
 	@bash scripts/with_ros.sh python3 scripts/bench.py
 	@bash scripts/with_ros.sh python3 scripts/bench_domain.py ratios
 	@bash scripts/with_ros.sh python3 scripts/bench_domain.py routes
+
+bench-dds: build ## What crossing DDS domains costs, size by size, and where round trips jump: out/bench-dds
+	@bash scripts/with_ros.sh openlink bench dds domains
+	@bash scripts/with_ros.sh openlink bench dds knee --prove
 
 bench-link: build ## DDS against the paced transport on emulated links (root): out/bench/link
 	@bash scripts/with_ros.sh python3 scripts/bench_link.py

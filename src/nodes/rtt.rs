@@ -4,189 +4,100 @@
 //! waits. It works on the middleware's own message layout, so a payload is never copied in this process' code.
 
 mod settings;
+mod stamps;
+mod wire;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
-use latency::{Echo, Host, Measurement, MonoNs, Phase, Plan, Probe, Prober, Results};
-use rclrs::{IntoPrimitiveOptions as _, Node, Publisher, WorkerSubscription};
-use ros_env::crazyflie_openlink::msg::rmw::RttProbe;
+use latency::{
+    Host, Measurement, MonoNs, Phase, Plan, Prober, Results, Row, Snapshot, Stamps, Verdict,
+    Watched,
+};
+use ros_env::crazyflie_openlink::msg::rmw::{RttImage, RttImu, RttProbe, RttText};
 
 pub use settings::Settings;
 
+use super::probe_message::ProbeMessage;
 use crate::ros::args::NodeArgs;
 use crate::ros::qos;
 use crate::ros::session::Session;
 use crate::ros::stop::Stop;
+use stamps::Recorder;
+use wire::{Arrival, Wire};
 
-/// Echoes that may wait for the prober; more are dropped and counted.
-const QUEUE: usize = 4096;
 /// How often the graph and the stop flag are looked at while nothing else happens.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// An echo and when it came in.
-type Arrival = (MonoNs, Echo);
-
-/// The two topics and what comes in.
-struct Wire {
-    node: Node,
-    publisher: Publisher<RttProbe>,
-    arrivals: Receiver<Arrival>,
-    overflow: Arc<AtomicU64>,
-    subscription: WorkerSubscription<RttProbe, ()>,
+/// One run: the prober and what is recorded beside it.
+struct Run<'a, M: ProbeMessage> {
+    wire: &'a Wire<M>,
+    prober: Prober,
+    stamps: Recorder,
+    /// Fill and check each payload.
+    verify: bool,
 }
 
-impl Wire {
-    fn open(node: &Node, settings: &Settings) -> Result<Self> {
-        let publisher =
-            node.create_publisher::<RttProbe>(settings.probe_topic.as_str().qos(settings.qos))?;
-        let (sender, arrivals) = sync_channel(QUEUE);
-        let overflow = Arc::new(AtomicU64::new(0));
-        let worker = node.create_worker(());
-        let subscription = worker.create_subscription::<RttProbe, _>(
-            settings.echo_topic.as_str().qos(settings.qos),
-            on_echo(sender, Arc::clone(&overflow)),
-        )?;
-        Ok(Self {
-            node: Node::clone(node),
-            publisher,
-            arrivals,
-            overflow,
-            subscription,
-        })
+impl<M: ProbeMessage> Run<'_, M> {
+    /// Follows the plan to its end or to a signal.
+    fn measure(mut self, plan: &Plan, stop: &Stop) -> Result<(Measurement, Stamps)> {
+        let mut payload = M::with_size(plan.bytes);
+        let mut hello = M::with_size(0);
+        while !self.prober.is_over() && !stop.requested() {
+            while let Some(probe) = self.prober.poll_send(MonoNs::now()) {
+                let is_hello = probe.sequence >= latency::probe::HELLO;
+                let message = if is_hello { &mut hello } else { &mut payload };
+                let verify = self.verify && !is_hello;
+                if let Err(error) = self.wire.send(message, &probe, verify) {
+                    tracing::warn!(sequence = probe.sequence, %error, "cannot publish");
+                    self.prober.handle_unsent(MonoNs::now(), probe.sequence);
+                }
+            }
+            self.wait()?;
+        }
+        if self.prober.phase() == Phase::NoPeer {
+            bail!(
+                "the relay did not answer within {:?}: do its QoS and ours fit each other?",
+                plan.wait
+            );
+        }
+        Ok((self.prober.finish(MonoNs::now()), self.stamps.summary()))
     }
 
-    /// Waits until a relay listens and speaks, as far as the graph shows.
-    fn wait_for_peer(&self, limit: Duration, stop: &Stop) -> Result<()> {
-        let end = Instant::now() + limit;
-        while !stop.requested() {
-            let listens = self.publisher.get_subscription_count()? > 0;
-            let speaks = self
-                .node
-                .count_publishers(&self.subscription.topic_name())?
-                > 0;
-            if listens && speaks {
-                return Ok(());
+    /// Waits for an echo, the next timer or a glance at the stop flag, and hands in what happened.
+    fn wait(&mut self) -> Result<()> {
+        let now = MonoNs::now();
+        let until = self
+            .prober
+            .poll_timeout()
+            .map_or(GLANCE, |(at, _)| at.after(now))
+            .min(GLANCE);
+        match self.wire.arrivals.recv_timeout(until) {
+            Ok(arrival) => {
+                self.handle(&arrival);
+                while let Ok(arrival) = self.wire.arrivals.try_recv() {
+                    self.handle(&arrival);
+                }
             }
-            if Instant::now() >= end {
-                let (probe, echo) = (self.publisher.topic_name(), self.subscription.topic_name());
-                bail!(
-                    "no relay within {limit:?}: {} on {probe}, {} on {echo}; {}",
-                    if listens {
-                        "a subscription"
-                    } else {
-                        "no subscription"
-                    },
-                    if speaks {
-                        "a publisher"
-                    } else {
-                        "no publisher"
-                    },
-                    self.why_no_peer(listens)?,
-                );
-            }
-            std::thread::sleep(GLANCE);
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => bail!("the echo subscription is gone"),
         }
+        self.prober.handle_timeout(MonoNs::now());
         Ok(())
     }
 
-    /// A subscription that is there and does not match can only be of another QoS.
-    fn why_no_peer(&self, listens: bool) -> Result<&'static str> {
-        let there = self
-            .node
-            .count_subscriptions(&self.publisher.topic_name())?
-            > 0;
-        Ok(if there && !listens {
-            "a relay is there, but its QoS does not fit ours: a reliable subscription hears no best-effort publisher"
+    fn handle(&mut self, arrival: &Arrival) {
+        let verdict = if arrival.intact {
+            self.prober.handle_echo(arrival.at, &arrival.echo)
         } else {
-            "is one running in a domain that is joined to this one?"
-        })
-    }
-
-    fn send(&self, message: &mut RttProbe, probe: &Probe) -> Result<(), rclrs::RclrsError> {
-        message.run_id = probe.run_id;
-        message.sequence = probe.sequence;
-        message.intended_ns = probe.intended.0 as i64;
-        message.sent_ns = probe.sent.0 as i64;
-        self.publisher.publish(&*message)
-    }
-}
-
-fn on_echo(sender: SyncSender<Arrival>, overflow: Arc<AtomicU64>) -> impl FnMut(RttProbe) + Send {
-    move |echo: RttProbe| {
-        let now = MonoNs::now();
-        let stamp = |ns: i64| MonoNs(ns.unsigned_abs());
-        let relay = (echo.relay_received_ns != 0)
-            .then(|| (stamp(echo.relay_received_ns), stamp(echo.relay_sent_ns)));
-        let bytes = echo.data.len();
-        let arrival = (
-            now,
-            Echo {
-                run_id: echo.run_id,
-                sequence: echo.sequence,
-                relay,
-                bytes,
-            },
-        );
-        if sender.try_send(arrival).is_err() {
-            overflow.fetch_add(1, Ordering::Relaxed);
+            self.prober.handle_damaged(arrival.at, &arrival.echo)
+        };
+        if let Verdict::Received(_) = verdict {
+            self.stamps.record(arrival);
         }
     }
-}
-
-/// Runs one plan to its end or to a signal.
-fn measure(wire: &Wire, plan: Plan, stop: &Stop) -> Result<Measurement> {
-    let mut prober = Prober::new(plan, MonoNs::now())?;
-    let mut payload = RttProbe {
-        data: vec![0; plan.bytes].into(),
-        ..RttProbe::default()
-    };
-    let mut hello = RttProbe::default();
-    while !prober.is_over() && !stop.requested() {
-        while let Some(probe) = prober.poll_send(MonoNs::now()) {
-            let message = if probe.bytes == plan.bytes {
-                &mut payload
-            } else {
-                &mut hello
-            };
-            if let Err(error) = wire.send(message, &probe) {
-                tracing::warn!(sequence = probe.sequence, %error, "cannot publish");
-                prober.handle_unsent(MonoNs::now(), probe.sequence);
-            }
-        }
-        wait(wire, &mut prober)?;
-    }
-    if prober.phase() == Phase::NoPeer {
-        bail!(
-            "the relay did not answer within {:?}: do its QoS and ours fit each other?",
-            plan.wait
-        );
-    }
-    Ok(prober.finish(MonoNs::now()))
-}
-
-/// Waits for an echo, the next timer or a glance at the stop flag, and hands in what happened.
-fn wait(wire: &Wire, prober: &mut Prober) -> Result<()> {
-    let now = MonoNs::now();
-    let until = prober
-        .poll_timeout()
-        .map_or(GLANCE, |(at, _)| at.after(now))
-        .min(GLANCE);
-    match wire.arrivals.recv_timeout(until) {
-        Ok((at, echo)) => {
-            prober.handle_echo(at, &echo);
-            while let Ok((at, echo)) = wire.arrivals.try_recv() {
-                prober.handle_echo(at, &echo);
-            }
-        }
-        Err(RecvTimeoutError::Timeout) => {}
-        Err(RecvTimeoutError::Disconnected) => bail!("the echo subscription is gone"),
-    }
-    prober.handle_timeout(MonoNs::now());
-    Ok(())
 }
 
 /// Measures every size and writes the results file.
@@ -195,37 +106,35 @@ fn wait(wire: &Wire, prober: &mut Prober) -> Result<()> {
 /// A parameter that is not allowed, no relay, a file that cannot be written, or what rclrs says.
 pub fn run(args: &NodeArgs) -> Result<()> {
     let settings = Settings::read(args)?;
+    match settings.payload.as_str() {
+        "image" => run_with::<RttImage>(args, &settings),
+        "string" => run_with::<RttText>(args, &settings),
+        "imu" => run_with::<RttImu>(args, &settings),
+        _ => run_with::<RttProbe>(args, &settings),
+    }
+}
+
+fn run_with<M: ProbeMessage>(args: &NodeArgs, settings: &Settings) -> Result<()> {
     let stop = Stop::install()?;
     let mut session = Session::open(args, settings.domain, "")?;
     session.declare(args)?;
-    let wire = Wire::open(session.node(), &settings)?;
+    let mut second = super::second_session(args, settings.domain, settings.echo_domain)?;
+    let echo_node = second.as_ref().unwrap_or(&session).node();
+    let wire = Wire::<M>::open(session.node(), echo_node, settings)?;
     session.start()?;
+    if let Some(second) = &mut second {
+        second.start()?;
+    }
     tracing::info!(
         domain = settings.domain,
         probe = settings.probe_topic,
         echo = settings.echo_topic,
+        payload = settings.payload,
         qos = qos::describe(&settings.qos),
         "waiting for the relay"
     );
     wire.wait_for_peer(settings.wait, &stop)?;
-    let mut rows = Vec::new();
-    for bytes in &settings.sizes {
-        if stop.requested() {
-            break;
-        }
-        let measurement = measure(&wire, settings.plan(*bytes), &stop)?;
-        let row = settings.row(&measurement);
-        tracing::info!(
-            sent = row.sent,
-            received = row.received,
-            lost = row.lost,
-            late = row.late,
-            p50_us = latency::table::us(row.rtt_us.p50),
-            "{}",
-            row.label()
-        );
-        rows.push(row);
-    }
+    let rows = measure_all(&wire, settings, &stop)?;
     let overflow = wire.overflow.load(Ordering::Relaxed);
     if overflow > 0 {
         tracing::warn!(
@@ -242,4 +151,65 @@ pub fn run(args: &NodeArgs) -> Result<()> {
     Results::new(host, rows).write(&settings.output)?;
     tracing::info!(file = %settings.output.display(), "results written");
     Ok(())
+}
+
+fn measure_all<M: ProbeMessage>(
+    wire: &Wire<M>,
+    settings: &Settings,
+    stop: &Stop,
+) -> Result<Vec<Row>> {
+    let own = Watched {
+        name: "prober".to_owned(),
+        pid: std::process::id(),
+    };
+    let watched: Vec<Watched> = std::iter::once(own)
+        .chain(settings.watched.iter().cloned())
+        .collect();
+    let mut rows = Vec::new();
+    for bytes in &settings.sizes {
+        if stop.requested() {
+            break;
+        }
+        let row = measure_one(wire, settings, *bytes, &watched, stop)?;
+        tracing::info!(
+            sent = row.sent,
+            received = row.received,
+            lost = row.lost,
+            late = row.late,
+            damaged = row.damaged,
+            p50_us = latency::table::us(row.rtt_us.p50),
+            "{}",
+            row.label()
+        );
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn measure_one<M: ProbeMessage>(
+    wire: &Wire<M>,
+    settings: &Settings,
+    bytes: usize,
+    watched: &[Watched],
+    stop: &Stop,
+) -> Result<Row> {
+    let plan = settings.plan(bytes);
+    let before = Snapshot::read(watched);
+    let run = Run {
+        wire,
+        prober: Prober::new(plan, MonoNs::now())?,
+        stamps: Recorder::new(settings.shared_clock),
+        verify: settings.verify,
+    };
+    let (measurement, stamps) = run.measure(&plan, stop)?;
+    let causes = Snapshot::read(watched).since(&before);
+    let mut row = settings.row(&measurement);
+    let probes = row.received + row.warmup;
+    let seen = causes.transport_seen(probes, bytes);
+    let settings = &mut row.identity.settings;
+    settings.insert("transport_seen".to_owned(), seen.into());
+    settings.insert("qos_negotiated".to_owned(), wire.negotiated_qos()?.into());
+    row.stamps = Some(stamps);
+    row.causes = Some(causes);
+    Ok(row)
 }

@@ -219,6 +219,17 @@ impl Prober {
         verdict
     }
 
+    /// An echo whose payload is not the one that was sent came in at `now`; it counts as one of another size.
+    pub fn handle_damaged(&mut self, now: MonoNs, echo: &Echo) -> Verdict {
+        self.handle_echo(
+            now,
+            &Echo {
+                bytes: usize::MAX,
+                ..*echo
+            },
+        )
+    }
+
     /// The instant of [`Self::poll_timeout`] has come (it may be called at any other time as well).
     pub fn handle_timeout(&mut self, now: MonoNs) {
         match self.step {

@@ -4,6 +4,7 @@
 
 mod axis;
 pub(crate) mod chart;
+mod experiment;
 mod page;
 mod rows;
 #[cfg(test)]
@@ -14,6 +15,7 @@ use std::path::Path;
 pub use chart::ChartError;
 use chart::{BoxFigures, Chart, PALETTE, Series, Width};
 
+use crate::analysis::Group;
 use crate::results::{Results, ResultsError, Row};
 
 /// Why there is no report.
@@ -65,11 +67,18 @@ const ECDF_NOTE: &str =
 const BOX_NOTE: &str =
     "Box: middle half; line in it: median; whiskers: fastest answer to 99 %; dot: slowest answer.";
 
-/// Distributions of rows of the same size and rate share a chart; the boxes of all rows stand in one.
+/// The runs of one configuration, size and machine, drawn as one line.
+struct Pooled<'a> {
+    first: &'a Row,
+    runs: Group<'a>,
+    ecdf: Vec<[f64; 2]>,
+}
+
+/// Distributions of the same size and rate share a chart; the boxes of all stand in one.
 fn figures(rows: &[Row]) -> Result<Vec<Figure>, ChartError> {
-    let measured: Vec<&Row> = rows.iter().filter(|row| !row.rtt_ecdf.is_empty()).collect();
-    let mut figures = vec![boxes(&measured)?];
-    for group in groups(&measured) {
+    let pooled = pool(rows);
+    let mut figures = vec![boxes(&pooled)?];
+    for group in alike(&pooled) {
         for part in group.chunks(PALETTE.len()) {
             figures.push(distributions(part)?);
         }
@@ -77,37 +86,66 @@ fn figures(rows: &[Row]) -> Result<Vec<Figure>, ChartError> {
     Ok(figures.into_iter().flatten().collect())
 }
 
-/// Rows that differ in link and path alone, in order of first appearance.
-fn groups<'a>(rows: &[&'a Row]) -> Vec<Vec<&'a Row>> {
-    let mut groups: Vec<Vec<&Row>> = Vec::new();
-    for row in rows {
-        let same = groups.iter_mut().find(|group| {
-            let first = group[0];
-            (first.bytes, first.rate_hz, first.identity.payload)
-                == (row.bytes, row.rate_hz, row.identity.payload)
+/// Pools the runs of an experiment's cell, in order of first appearance. Rows that no experiment numbered stay
+/// alone: they may differ in what nothing records.
+fn pool(rows: &[Row]) -> Vec<Pooled<'_>> {
+    let mut pooled: Vec<Pooled<'_>> = Vec::new();
+    for row in rows.iter().filter(|row| !row.rtt_ecdf.is_empty()) {
+        let cell = row.setting("cell");
+        let same = pooled.iter_mut().find(|one| {
+            cell.is_some() && one.first.setting("cell") == cell && one.first.host == row.host
         });
         match same {
-            Some(group) => group.push(row),
-            None => groups.push(vec![row]),
+            Some(one) => one.runs.rows.push(row),
+            None => pooled.push(Pooled {
+                first: row,
+                runs: Group {
+                    bytes: row.bytes,
+                    rows: vec![row],
+                },
+                ecdf: Vec::new(),
+            }),
+        }
+    }
+    for one in &mut pooled {
+        one.ecdf = match one.runs.rows.as_slice() {
+            [row] => row.rtt_ecdf.clone(),
+            _ => one.runs.ecdf(),
+        };
+    }
+    pooled
+}
+
+/// Those of one size, rate and payload, in order of first appearance.
+fn alike<'a, 'b>(pooled: &'b [Pooled<'a>]) -> Vec<Vec<&'b Pooled<'a>>> {
+    let what = |one: &Pooled<'_>| {
+        let row = one.first;
+        (row.bytes, row.rate_hz, row.identity.payload)
+    };
+    let mut groups: Vec<Vec<&Pooled<'_>>> = Vec::new();
+    for one in pooled {
+        match groups.iter_mut().find(|group| what(group[0]) == what(one)) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
         }
     }
     groups
 }
 
-fn distributions(rows: &[&Row]) -> Result<Option<Figure>, ChartError> {
-    let series: Vec<Series> = rows
+fn distributions(lines: &[&Pooled<'_>]) -> Result<Option<Figure>, ChartError> {
+    let series: Vec<Series> = lines
         .iter()
-        .map(|row| Series {
-            name: rows::where_of(row),
-            points: row.rtt_ecdf.clone(),
+        .map(|one| Series {
+            name: rows::where_of(one.first),
+            points: one.ecdf.clone(),
         })
         .collect();
-    let title = format!("Round trip, {}", rows::what_of(rows[0]));
+    let title = format!("Round trip, {}", rows::what_of(lines[0].first));
     Figure::of_series(&title, ECDF_NOTE, &series)
 }
 
-fn boxes(rows: &[&Row]) -> Result<Option<Figure>, ChartError> {
-    let boxes: Vec<BoxFigures> = rows.iter().map(|row| box_of(row)).collect();
+fn boxes(pooled: &[Pooled<'_>]) -> Result<Option<Figure>, ChartError> {
+    let boxes: Vec<BoxFigures> = pooled.iter().map(box_of).collect();
     Figure::of_boxes("Round trip, all rows", &boxes)
 }
 
@@ -156,24 +194,40 @@ impl Figure {
     }
 }
 
-fn box_of(row: &Row) -> BoxFigures {
+fn box_of(one: &Pooled<'_>) -> BoxFigures {
+    let rows = &one.runs.rows;
     let at = |fraction: f64| {
-        let point = row.rtt_ecdf.iter().find(|point| point[1] >= fraction);
+        let point = one.ecdf.iter().find(|point| point[1] >= fraction);
         point
-            .or_else(|| row.rtt_ecdf.last())
+            .or_else(|| one.ecdf.last())
             .map_or(0.0, |point| point[0])
     };
-    let slowest = row.rtt_us.max.unwrap_or_else(|| at(1.0));
+    let all = |of: fn(&Row) -> Option<f64>| rows.iter().filter_map(move |row| of(row));
+    let slowest = all(|row| row.rtt_us.max).reduce(f64::max);
+    let slowest = slowest.unwrap_or_else(|| at(1.0));
+    // What one row says is exact; over several, the pooled distribution says it.
+    let exact = |of: fn(&Row) -> Option<f64>| match rows.as_slice() {
+        [row] => of(row),
+        _ => None,
+    };
+    let samples: u64 = rows.iter().map(|row| row.received).sum();
+    let tail = if samples >= 100 { at(0.99) } else { slowest };
+    let high = match rows.as_slice() {
+        [row] => row.rtt_us.p99.unwrap_or(slowest),
+        _ => tail,
+    };
     BoxFigures {
-        name: row.label(),
-        low: row.rtt_us.min.unwrap_or_else(|| at(0.0)),
+        name: one.first.label(),
+        low: all(|row| row.rtt_us.min)
+            .reduce(f64::min)
+            .unwrap_or_else(|| at(0.0)),
         quartiles: [
             at(0.25),
-            row.rtt_us.p50.unwrap_or_else(|| at(0.5)),
+            exact(|row| row.rtt_us.p50).unwrap_or_else(|| at(0.5)),
             at(0.75),
         ],
-        high: row.rtt_us.p99.unwrap_or(slowest),
+        high,
         slowest,
-        samples: row.received,
+        samples,
     }
 }

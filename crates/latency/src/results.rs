@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use host::Host;
-pub use row::{Identity, Intervals, Payload, Row, size};
+pub use row::{Identity, Intervals, Payload, Row, Stamps, size};
 
 /// The schema this version writes and reads.
 pub const SCHEMA: u32 = 1;

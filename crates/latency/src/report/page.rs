@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::chart::Chart;
-use super::{Figure, rows};
+use super::{Figure, experiment, rows};
 use crate::results::{Host, Results, Row};
 use crate::table::us;
 
@@ -16,6 +16,7 @@ pub(super) fn page(results: &Results, figures: &[Figure]) -> Markup {
         &html! {
             (head(results))
             section { h2 { "Rows" } (filter(&results.rows)) (rows::table(&results.rows)) (how_to_read()) }
+            (experiment::sections(&results.rows))
             (all(figures))
             (machines(results))
             (settings(&results.rows))
@@ -202,6 +203,14 @@ fn machine(host: &Host) -> Markup {
         ),
         ("governor", host.governor.clone().unwrap_or_else(unknown)),
         (
+            "idle states",
+            if host.idle_states.is_empty() {
+                unknown()
+            } else {
+                host.idle_states.join(", ")
+            },
+        ),
+        (
             "memory",
             host.memory_mib
                 .map_or_else(unknown, |mib| format!("{mib} MiB")),
@@ -241,6 +250,7 @@ fn settings(rows: &[Row]) -> Markup {
                             @if let Some([low, high]) = row.rtt_interval_us.p50 {
                                 dt { "median, 95 %" } dd { (us(Some(low))) " to " (us(Some(high))) " µs" }
                             }
+                            (experiment::counters(row))
                             @for (name, value) in &row.identity.settings { dt { (name) } dd { (plain(value)) } }
                         }
                     }

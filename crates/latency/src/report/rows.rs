@@ -30,7 +30,18 @@ pub(super) fn where_of(row: &Row) -> String {
             format!("{probe} / {relay}")
         });
     }
+    words.extend(experiment(row));
     words.join(" ")
+}
+
+/// What an experiment varies beside path and size.
+fn experiment(row: &Row) -> Vec<String> {
+    let Some(transport) = row.setting("transport") else {
+        return Vec::new();
+    };
+    let qos = row.identity.qos.clone().unwrap_or_default();
+    let short = qos.replace(", volatile", "").replace("keep_last ", "last ");
+    vec![transport, short]
 }
 
 /// What: payload, size and pace.
@@ -189,6 +200,7 @@ fn notes(row: &Row) -> Vec<String> {
     ] {
         add(count > 0, format!("{count} {what}"));
     }
+    notes.extend(super::experiment::notes(row));
     if let Some([low, high]) = row.rtt_modes {
         let share = |share: f64| format!("{:.0} %", share * 100.0);
         notes.push(format!(

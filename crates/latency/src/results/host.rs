@@ -23,6 +23,8 @@ pub struct Host {
     pub cores: usize,
     /// Frequency governor of the first CPU.
     pub governor: Option<String>,
+    /// Idle states of the first CPU, shallowest first; deep ones make slow rates look slow.
+    pub idle_states: Vec<String>,
     /// Memory, MiB.
     pub memory_mib: Option<u64>,
     /// CPU time since boot that a hypervisor gave to others, percent.
@@ -76,6 +78,13 @@ impl Host {
             kernel: format!("{release} {build}").trim().to_owned(),
             cpu: cpu_model(&read("proc/cpuinfo").unwrap_or_default()),
             governor: word("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            idle_states: (0..)
+                .map_while(|state| {
+                    word(&format!(
+                        "sys/devices/system/cpu/cpu0/cpuidle/state{state}/name"
+                    ))
+                })
+                .collect(),
             memory_mib: read("proc/meminfo").and_then(|text| memory_mib(&text)),
             steal_percent: read("proc/stat").and_then(|text| steal_percent(&text)),
             load: read("proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),

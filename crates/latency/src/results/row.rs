@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Host;
+use crate::causes::Causes;
 use crate::histogram::{Interval, Peak, Summary};
 use crate::probe::{Measurement, Mode};
 
@@ -14,6 +15,8 @@ use crate::probe::{Measurement, Mode};
 pub enum Payload {
     /// Bytes.
     Binary,
+    /// A camera image and the time it was published.
+    Image,
     /// Text.
     String,
     /// An IMU message.
@@ -51,8 +54,27 @@ pub struct Identity {
 pub struct Intervals {
     /// Of the median.
     pub p50: Option<Interval>,
+    /// Of the 90 % quantile.
+    pub p90: Option<Interval>,
     /// Of the 99 % quantile.
     pub p99: Option<Interval>,
+    /// Of the 99.9 % quantile.
+    pub p999: Option<Interval>,
+}
+
+/// What the middleware's own stamps and shared clocks add, microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Stamps {
+    /// From the middleware's reception of an echo to the prober's callback: what waking up costs.
+    pub wake_us: Summary,
+    /// From the relay's middleware to ours, on the way back. Empty unless the user says that both ends share a
+    /// clock, as all of the following.
+    pub transit_us: Summary,
+    /// From the prober's sending to the relay's callback.
+    pub out_us: Summary,
+    /// From the relay's sending to the prober's callback.
+    pub back_us: Summary,
 }
 
 /// One run. Counts are probes; warm-up probes are in `warmup` alone; `sent = received + lost + late + damaged`.
@@ -124,6 +146,12 @@ pub struct Row {
     /// The round trip's distribution: `[microseconds, fraction at most that long]`.
     #[serde(default)]
     pub rtt_ecdf: Vec<[f64; 2]>,
+    /// The middleware's stamps, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamps: Option<Stamps>,
+    /// What the machine did meanwhile, where that was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causes: Option<Causes>,
     /// The machine, where it is not the file's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Box<Host>>,
@@ -164,12 +192,27 @@ impl Row {
             send_lag_us: run.send_lag.summary(),
             rtt_interval_us: Intervals {
                 p50: run.rtt.interval(0.5),
+                p90: run.rtt.interval(0.9),
                 p99: run.rtt.interval(0.99),
+                p999: run.rtt.interval(0.999),
             },
             rtt_modes: run.rtt.modes(),
             rtt_ecdf: run.rtt.ecdf(),
+            stamps: None,
+            causes: None,
             host: None,
         }
+    }
+
+    /// A setting as text; `None` when the row does not have it.
+    #[must_use]
+    pub fn setting(&self, key: &str) -> Option<String> {
+        let value = self.identity.settings.get(key)?;
+        Some(
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned),
+        )
     }
 
     /// A short name for charts: link, path, size and rate.

@@ -1,5 +1,6 @@
 //! The subcommands, one file each: `Args` for the command line and `run` for the work.
 
+mod bench;
 mod box_cmd;
 mod bridge;
 mod doctor;
@@ -7,6 +8,7 @@ mod emulate;
 mod keys;
 mod loop_cmd;
 mod ping;
+mod recommend;
 mod relay;
 mod report;
 mod sim;
@@ -19,12 +21,16 @@ use clap::Subcommand;
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a whole experiment from a plan to a report.
+    Bench(bench::Args),
     /// Join two links: UART, paced transport, UDP, TCP or a simulated drone, in any pair.
     Bridge(bridge::Args),
     /// Measure the way to a drone or a relay and back.
     Ping(ping::Args),
     /// Echo raw messages of the paced transport with their times.
     Relay(relay::Args),
+    /// Rank links, transports and QoS for a need, from measured files.
+    Recommend(recommend::Args),
     /// Make one HTML page of results files.
     Report(report::Args),
     /// Serve a simulated Crazyflie on a pseudo-terminal, UDP or both.
@@ -46,9 +52,11 @@ pub(crate) enum Command {
 /// Does it.
 pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Bench(args) => bench::run(args),
         Command::Bridge(args) => bridge::run(args),
         Command::Ping(args) => ping::run(args),
         Command::Relay(args) => relay::run(args),
+        Command::Recommend(args) => recommend::run(args),
         Command::Report(args) => report::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Emulate(args) => emulate::run(args),
