@@ -141,6 +141,7 @@ fn open_prrt(
         target_delay: prrt.target_delay,
         insecure: prrt.insecure,
         keys: prrt.keys.as_deref().map(key_file::read).transpose()?,
+        keep_alive: prrt.keep_alive,
     };
     let link = if prrt.net.listens(role) {
         PrrtLink::listen(now, address, options)

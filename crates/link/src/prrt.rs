@@ -49,6 +49,8 @@ pub struct PrrtOptions {
     pub insecure: bool,
     /// Encrypt with these.
     pub keys: Option<prrt::Keys>,
+    /// A sign of life at least this often; the transport's own choice if `None`.
+    pub keep_alive: Option<Duration>,
 }
 
 impl PrrtOptions {
@@ -60,6 +62,9 @@ impl PrrtOptions {
             idle_timeout: SILENCE,
             insecure: self.insecure,
             keys: self.keys.clone(),
+            keep_alive: self
+                .keep_alive
+                .unwrap_or_else(|| Config::default().keep_alive),
             ..Config::default()
         }
     }

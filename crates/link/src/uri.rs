@@ -62,6 +62,9 @@ pub struct PrrtUri {
     pub insecure: bool,
     /// `keys=/path`: encrypt with the keys in this file.
     pub keys: Option<PathBuf>,
+    /// `keepalive=ms`: a sign of life at least this often, 10 to 400 ms. Below 100 ms it keeps a Wi-Fi radio from sleeping
+    /// between beacons.
+    pub keep_alive: Option<Duration>,
 }
 
 /// A Crazyradio address, passed on as it is.
@@ -83,7 +86,7 @@ pub struct SimUri {
 pub enum Uri {
     /// `uart:///dev/ttyAMA0?baud=576000&framing=cpx`
     Uart(UartUri),
-    /// `prrt://host:port[/target_delay_ms][?listen=1][&keys=/path][&insecure=1]`
+    /// `prrt://host:port[/target_delay_ms][?listen=1][&keys=/path][&insecure=1][&keepalive=ms]`
     Prrt(PrrtUri),
     /// `udp://host:port[?listen=1][&clients=3]`: one CRTP packet a datagram, as cflib has it.
     Udp(NetUri),
@@ -227,7 +230,8 @@ fn prrt(parts: &Parts<'_>) -> Result<PrrtUri, UriError> {
     let listen = query.flag("listen")?;
     let insecure = query.flag("insecure")?.unwrap_or(false);
     let keys = query.path("keys")?;
-    query.end("listen, keys, insecure")?;
+    let keep_alive = query.number("keepalive", 10..=400, "10 to 400 ms")?;
+    query.end("listen, keys, insecure, keepalive")?;
     if insecure && keys.is_some() {
         return Err(parts.refuse("insecure", "1", "either keys=/path or insecure=1"));
     }
@@ -237,6 +241,7 @@ fn prrt(parts: &Parts<'_>) -> Result<PrrtUri, UriError> {
         target_delay: target_delay(parts, delay)?,
         insecure,
         keys,
+        keep_alive: keep_alive.map(Duration::from_millis),
     })
 }
 
@@ -345,7 +350,11 @@ impl fmt::Display for PrrtUri {
             .keys
             .as_ref()
             .map(|path| format!("keys={}", path.display()));
-        let options: Vec<_> = listen.into_iter().chain(keys).chain(insecure).collect();
+        let keep_alive = self
+            .keep_alive
+            .map(|span| format!("keepalive={}", span.as_millis()));
+        let options = listen.into_iter().chain(keys).chain(insecure);
+        let options: Vec<_> = options.chain(keep_alive).collect();
         if options.is_empty() {
             return Ok(());
         }

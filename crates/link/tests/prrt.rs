@@ -15,6 +15,7 @@ const OPTIONS: PrrtOptions = PrrtOptions {
     target_delay: Duration::from_millis(50),
     insecure: false,
     keys: None,
+    keep_alive: None,
 };
 
 fn listener(address: SocketAddr) -> (Box<dyn Link>, SocketAddr) {

@@ -84,6 +84,9 @@ pub(crate) fn config(uri: &PrrtUri) -> anyhow::Result<Config> {
     Ok(Config {
         insecure: uri.insecure,
         keys: uri.keys.as_deref().map(link::key_file::read).transpose()?,
+        keep_alive: uri
+            .keep_alive
+            .unwrap_or_else(|| Config::default().keep_alive),
         ..Config::default()
     })
 }

@@ -148,7 +148,7 @@ impl Driver {
             };
             self.notice(format!(
                 "{addr} answers 60 to 600 ms late after pauses: a Wi-Fi radio may be saving power; switch that off, or \
-                 set keep_alive below 100 ms"
+                 set keep_alive (keepalive= in a URI) below 100 ms"
             ));
         }
     }
