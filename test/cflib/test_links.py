@@ -81,3 +81,39 @@ def test_a_drone_of_2020_flies_over_syslink(start_drone, start_bridge, connect):
     check_flight(report)
     # The downlink is asked for packet by packet.
     assert report['traffic']['nulls'] > 1000
+
+
+def test_a_script_that_is_started_again_at_once_is_served(start_drone, start_bridge, connect):
+    """The former run keeps the seat until it is silent; the new one's first request is kept, not lost."""
+    drone, udp = start_drone(), free_udp_port()
+    bridge = start_bridge(f'udp://127.0.0.1:{udp}', f'uart://{drone.tty}')
+    wait_until(lambda: answers_scan(bridge, udp), 'the bridge to listen')
+    for _ in range(3):
+        connect(f'udp://127.0.0.1:{udp}').close_link()
+    assert bridge.finish().count('client side up') == 3
+    assert drone.report()['would_crash']['count'] == 0
+
+
+def test_two_clients_on_consecutive_ports(start_drone, start_bridge, connect, tmp_path):
+    drone = start_drone()
+    udp = next(port for port in range(21000, 22000, 2) if both_free(port))
+    bridge = start_bridge(f'udp://127.0.0.1:{udp}?listen=1&clients=2', f'uart://{drone.tty}')
+    wait_until(lambda: answers_scan(bridge, udp), 'the bridge to listen')
+    clients = [connect(f'udp://127.0.0.1:{port}', tmp_path / str(port)) for port in (udp, udp + 1)]
+    for client in clients:
+        assert client.platform.get_protocol_version() == 12
+        client.close_link()
+    assert summary(bridge)['uplink']['refused'] == 0
+    drone.report()
+
+
+def both_free(port):
+    """Whether nobody listens on this UDP port and the next."""
+    with contextlib.ExitStack() as stack:
+        try:
+            for step in range(2):
+                probe = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+                probe.bind(('127.0.0.1', port + step))
+        except OSError:
+            return False
+    return True
