@@ -10,8 +10,9 @@ use crate::keys::Keys;
 pub enum Repair {
     /// Repairs spread over what is left of the life after the first sign of loss.
     Spread,
-    /// The classic vector at block length 1: `vector[i]` copies in cycle `i`, cycles one retransmission time-out
-    /// apart; `vector[0]` copies go out together with the first one.
+    /// The classic vector. Block length 1: `vector[i]` copies in cycle `i`, cycles one retransmission time-out
+    /// apart; `vector[0]` copies go out together with the first one. A video frame of `k` symbols: `vector[i]` parity
+    /// symbols in cycle `i`, `vector[0]` of them right behind the frame, so that `n` is `k` plus the sum of the vector.
     Vector(Vec<u8>),
     /// No repair of messages that have a life: plain datagrams. Messages without one are still delivered.
     Never,

@@ -14,7 +14,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::code::MAX_SYMBOLS;
-use crate::config::Config;
+use crate::config::{Config, Repair};
 use crate::debt::Debt;
 use crate::error::SendError;
 use crate::message::{Departure, MessageId, Stream};
@@ -127,6 +127,13 @@ impl Sender {
         let id = MessageId { stream, seq };
         let mut message = Outgoing::new(id, payload, now, life, self.fragment);
         message.period = period;
+        if let Some(bulk) = message.bulk.as_mut().filter(|_| life.is_some()) {
+            match &self.config.repair {
+                Repair::Vector(vector) => bulk.set_vector(vector),
+                Repair::Never => bulk.set_vector(&[]),
+                Repair::Spread => {}
+            }
+        }
         let key = self.messages.insert(message);
         self.bytes += len;
         self.active += 1;

@@ -17,6 +17,8 @@ pub(super) struct Code {
     /// Symbols sent that are neither acknowledged nor taken for lost.
     in_air: u16,
     round: u16,
+    /// Parity symbols of each round, where that is set by hand.
+    vector: Option<Box<[u8]>>,
 }
 
 impl Code {
@@ -30,6 +32,7 @@ impl Code {
             wanted: 0,
             in_air: 0,
             round: 0,
+            vector: None,
         }
     }
 
@@ -38,8 +41,23 @@ impl Code {
         self.count as usize + self.parity as usize
     }
 
+    /// Sends the parity symbols of `vector`, round by round, and nothing beyond.
+    pub(super) fn set_vector(&mut self, vector: &[u8]) {
+        self.vector = Some(vector.into());
+    }
+
+    /// Whether nothing is sent again once the parity is used up.
+    pub(super) const fn is_classic(&self) -> bool {
+        self.vector.is_some()
+    }
+
     /// Sends `symbols` of parity behind the frame without waiting for a loss.
     pub(super) fn ahead(&mut self, symbols: u16) {
+        let by_hand = self
+            .vector
+            .as_ref()
+            .map(|v| v.first().copied().unwrap_or(0));
+        let symbols = by_hand.map_or(symbols, u16::from);
         self.wanted = self.wanted.max(symbols).min(self.parity - self.next);
     }
 
@@ -73,8 +91,20 @@ impl Code {
         let coming = self.in_air + self.wanted + unsent;
         let missing = needed.saturating_sub(coming);
         if missing > 0 {
-            self.round = (self.round + 1).min(2);
-            self.wanted = (self.wanted + missing + self.round).min(self.parity - self.next);
+            self.round = self.round.saturating_add(1);
+            let more = self.repairs(missing);
+            self.wanted = (self.wanted + more).min(self.parity - self.next);
+        }
+    }
+
+    /// Parity symbols of the round that begins.
+    fn repairs(&self, missing: u16) -> u16 {
+        match &self.vector {
+            Some(vector) => vector
+                .get(usize::from(self.round))
+                .copied()
+                .map_or(0, u16::from),
+            None => missing + self.round.min(2),
         }
     }
 
@@ -110,6 +140,23 @@ mod tests {
         assert_eq!(code.peek(), None);
         code.lost(2, 0);
         assert_eq!(code.wanted, 3);
+    }
+
+    #[test]
+    fn a_vector_set_by_hand_is_kept_to() {
+        let mut code = Code::new(6);
+        code.set_vector(&[1, 3]);
+        code.ahead(9);
+        assert_eq!(code.wanted, 1);
+        (0..7).for_each(|symbol| code.sent(symbol));
+        (0..4).for_each(|_| code.acked());
+        code.lost(2, 0);
+        assert_eq!(code.wanted, 0, "one is missing and one in the air");
+        code.lost(2, 0);
+        assert_eq!(code.wanted, 3);
+        (7..10).for_each(|symbol| code.sent(symbol));
+        (0..4).for_each(|_| code.lost(2, 0));
+        assert_eq!(code.wanted, 0);
     }
 
     #[test]

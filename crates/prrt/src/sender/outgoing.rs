@@ -176,6 +176,13 @@ impl Bulk {
         self.count
     }
 
+    /// Keeps to a vector of parity symbols set by hand; nothing for what is not coded.
+    pub(super) fn set_vector(&mut self, vector: &[u8]) {
+        if let Some(code) = &mut self.code {
+            code.set_vector(vector);
+        }
+    }
+
     /// Sends parity behind the message without waiting for a loss; nothing for what is not coded.
     pub(super) fn send_ahead(&mut self, symbols: u16) {
         if let Some(code) = &mut self.code {
@@ -266,7 +273,9 @@ impl Bulk {
             return;
         }
         match &mut self.code {
-            Some(code) if !code.is_used_up() => code.lost(self.remaining, self.count - self.next),
+            Some(code) if code.is_classic() || !code.is_used_up() => {
+                code.lost(self.remaining, self.count - self.next)
+            }
             Some(_) | None => self.lost.push_back(fragment),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prrt::{Config, Mode, SendError, Stream};
+use prrt::{Config, Mode, Repair, SendError, Stream};
 
 use crate::net::{Conditions, Loss};
 use crate::pair::{CLIENT, Pair, SERVER};
@@ -26,11 +26,26 @@ struct Outcome {
 }
 
 fn video(stream: Stream, loss: Loss, life: Duration, count: u32, seed: u64) -> Outcome {
+    video_with(Repair::Spread, stream, loss, life, count, seed)
+}
+
+fn video_with(
+    repair: Repair,
+    stream: Stream,
+    loss: Loss,
+    life: Duration,
+    count: u32,
+    seed: u64,
+) -> Outcome {
+    let config = Config {
+        repair,
+        ..Config::default()
+    };
     let wide = Conditions {
         rate: Some((50e6, 1_000_000)),
         ..Conditions::wifi(loss)
     };
-    let mut pair = Pair::connected(&Config::default(), [wide; 2], seed);
+    let mut pair = Pair::connected(&config, [wide; 2], seed);
     pair.ends[SERVER].mode = Mode::IN_ORDER;
     // The path and its rate are known before it counts.
     for number in 0..60 {
@@ -160,4 +175,24 @@ fn classes_with_the_same_number_are_different_streams() {
         assert!(numbers.len() > 190, "{stream:?}: {}", numbers.len());
         assert!(numbers.windows(2).all(|two| two[1] > two[0]), "{stream:?}");
     }
+}
+
+/// Share of frames lost with a code of `k` = 6 and parity ahead only, against what the binomial distribution gives.
+#[test]
+fn a_vector_set_by_hand_loses_as_many_frames_as_the_code_must() {
+    for (ahead, share) in [(0u8, 0.265), (1, 0.0444), (2, 0.0058)] {
+        let vector = Repair::Vector(vec![ahead]);
+        let stream = Stream::Frame(0);
+        let o = video_with(vector, stream, Loss::Iid(0.05), 100 * MS, 3000, 6);
+        let lost = o.lost as f64 / 3000.0;
+        println!("{ahead}: {lost}, {o:?}");
+        let slack = share * 0.25 + 0.002;
+        assert!((lost - share).abs() < slack, "{ahead}: {lost} {o:?}");
+        let expected = 1.0 + f64::from(ahead) / 6.0;
+        assert!((o.overhead - expected).abs() < 0.1, "{ahead}: {o:?}");
+    }
+    let harq = Repair::Vector(vec![0, 2, 3]);
+    let stream = Stream::Frame(0);
+    let o = video_with(harq, stream, Loss::Iid(0.05), 100 * MS, 3000, 7);
+    assert!(o.lost <= 3 && o.overhead < 1.3, "{o:?}");
 }
