@@ -1,8 +1,9 @@
 //! `openlink doctor`: examines this machine, or a recorded one, and says what to do.
 //!
-//! Reads only; the exit code is that of the worst verdict.
+//! Reads only, except for `doctor uart`; the exit code is that of the worst verdict.
 
 mod dds;
+mod uart;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,12 +45,16 @@ pub(crate) struct Args {
 enum Part {
     /// Count the DDS participants on this host and those that there is room for.
     Dds(dds::Args),
+    /// Test a serial port whose TX and RX are joined, with no drone on it.
+    Uart(uart::Args),
 }
 
 /// Examines and reports. Exit code 0: nothing wrong, 1: warnings, 2: something that makes the job impossible.
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    if let Some(Part::Dds(args)) = args.part {
-        return dds::run(args);
+    match args.part {
+        Some(Part::Dds(args)) => return dds::run(args),
+        Some(Part::Uart(args)) => return uart::run(&args),
+        None => {}
     }
     let machine = machine(&args)?;
     let mut findings = examine(&machine, args.profile);

@@ -3,6 +3,7 @@
 
 mod bridge;
 mod emulate;
+mod loopback;
 mod ping;
 mod realtime;
 mod tools;
