@@ -18,6 +18,9 @@ const CROWDED_MIN: Duration = Duration::from_millis(2);
 const CROWDED_ACKS: u8 = 3;
 /// A mark is heeded for this many acknowledgements.
 const MARKED_ACKS: u8 = 8;
+/// Nothing acknowledged for this long: what comes next says nothing about the time before, and the rate that was known is
+/// the best guess.
+const OUTAGE: Duration = Duration::from_millis(500);
 const INITIAL_DATAGRAMS: usize = 4;
 const MIN_DATAGRAMS: usize = 3;
 /// The rate counts as found when it grew less than this over three rounds.
@@ -80,7 +83,13 @@ impl Bandwidth {
 
     /// A datagram leaves while `in_flight` bytes are unacknowledged.
     pub(crate) fn on_send(&mut self, now: Instant, in_flight: usize) -> Snapshot {
-        if in_flight == 0 {
+        let silent = self
+            .delivered_at
+            .is_some_and(|at| now.saturating_duration_since(at) > OUTAGE);
+        if silent && let Some(rate) = self.estimate() {
+            self.rate.observe(now, rate);
+        }
+        if in_flight == 0 || silent {
             self.delivered_at = Some(now);
             self.first_sent_at = Some(now);
         }

@@ -174,6 +174,7 @@ impl Endpoint {
         let state = PeerState::Connecting(Box::new(connecting));
         let key = self.peers.insert(Peer {
             addr,
+            home: addr,
             local,
             remote: None,
             state,

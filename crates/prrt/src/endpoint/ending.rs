@@ -78,6 +78,7 @@ impl Endpoint {
         };
         self.by_id.remove(&peer.local);
         self.by_id.insert(local, key);
+        peer.addr = peer.home;
         peer.local = local;
         peer.remote = None;
         peer.reset = None;

@@ -103,6 +103,7 @@ impl Endpoint {
         };
         let peer = Peer {
             addr,
+            home: addr,
             local,
             remote: Some(remote),
             state: PeerState::Up(Box::new(Session::new(now, &self.config, setup))),

@@ -19,6 +19,8 @@ pub(super) enum PeerState {
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) addr: SocketAddr,
+    /// Where it was first; a client looks for it there again.
+    pub(super) home: SocketAddr,
     pub(super) local: ConnectionId,
     /// How the peer wants to be addressed; known once it has spoken.
     pub(super) remote: Option<ConnectionId>,

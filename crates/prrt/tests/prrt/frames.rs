@@ -196,3 +196,41 @@ fn a_vector_set_by_hand_loses_as_many_frames_as_the_code_must() {
     let o = video_with(harq, stream, Loss::Iid(0.05), 100 * MS, 3000, 7);
     assert!(o.lost <= 3 && o.overhead < 1.3, "{o:?}");
 }
+
+/// Five thousand datagrams lost in a row with the block code on: the first frame after it comes as if nothing had been.
+#[test]
+fn five_thousand_packets_lost_in_a_row_do_not_end_video() {
+    let config = Config {
+        idle_timeout: Duration::from_secs(120),
+        ..Config::default()
+    };
+    let mut pair = Pair::connected(&config, [Conditions::wifi(Loss::Never); 2], 8);
+    pair.ends[SERVER].mode = Mode::IN_ORDER;
+    let frame = |pair: &mut Pair, number| {
+        pair.send(
+            CLIENT,
+            Stream::Frame(0),
+            Some(100 * MS),
+            &picture(number, FRAME),
+        )
+        .unwrap();
+        pair.run_for(33 * MS);
+    };
+    (0..60).for_each(|number| frame(&mut pair, number));
+    pair.nets[CLIENT].conditions.loss = Loss::Iid(1.0);
+    let (lost, mut number) = (pair.nets[CLIENT].lost, 60);
+    while pair.nets[CLIENT].lost - lost < 5000 {
+        frame(&mut pair, number);
+        number += 1;
+        assert!(number < 20_000);
+    }
+    pair.nets[CLIENT].conditions.loss = Loss::Never;
+    pair.run_for(100 * MS);
+    pair.ends[SERVER].received.clear();
+    let back = pair.now;
+    (0..30).for_each(|step| frame(&mut pair, number + step));
+    pair.run_for(100 * MS);
+    let received = &pair.ends[SERVER].received;
+    assert_eq!(received.len(), 30);
+    assert!(received[0].0 - back < 60 * MS, "{:?}", received[0].0 - back);
+}

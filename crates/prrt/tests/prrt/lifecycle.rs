@@ -147,6 +147,23 @@ fn the_peer_may_change_its_address() {
     assert!(pair.now - at < 20 * MS);
 }
 
+/// In plain text anybody can make a peer seem to have moved; a client comes back to where it was told to look.
+#[test]
+fn a_client_connects_again_to_the_address_it_was_given() {
+    let mut pair = Pair::connected(&Config::default(), wifi(0.0), 9);
+    let home = pair.ends[SERVER].addr;
+    pair.ends[SERVER].addr = SocketAddr::from(([127, 0, 0, 8], 4242));
+    pair.send(SERVER, Stream::Ordered(0), None, b"from elsewhere")
+        .unwrap();
+    pair.run_for(20 * MS);
+    let peer = pair.ends[CLIENT].peer.unwrap();
+    assert_ne!(pair.ends[CLIENT].endpoint.addr(peer), Some(home));
+    pair.ends[SERVER].addr = home;
+    pair.run_for(Duration::from_secs(5));
+    assert_eq!(pair.ends[CLIENT].endpoint.addr(peer), Some(home));
+    assert!(pair.is_up(CLIENT));
+}
+
 #[test]
 fn a_restarted_client_takes_the_place_of_its_earlier_self() {
     let mut pair = Pair::connected(&Config::default(), wifi(0.0), 6);

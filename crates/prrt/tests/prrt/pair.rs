@@ -40,6 +40,8 @@ pub(crate) struct Pair {
     pub(crate) capture: Option<Vec<(usize, Vec<u8>)>>,
     /// Every wake-up of an endpoint by its own timer.
     pub(crate) wakeups: u64,
+    /// Steps since time last went on.
+    standstill: u32,
 }
 
 pub(crate) const CLIENT: usize = 0;
@@ -86,6 +88,7 @@ impl Pair {
             count: 0,
             capture: None,
             wakeups: 0,
+            standstill: 0,
         }
     }
 
@@ -152,6 +155,15 @@ impl Pair {
             self.now = self.now.max(until);
             return false;
         };
+        self.standstill = if next > self.now {
+            0
+        } else {
+            self.standstill + 1
+        };
+        assert!(
+            self.standstill < 10_000,
+            "an end wants to be called again and again: {timers:?}"
+        );
         self.now = self.now.max(next);
         if arrival.is_some_and(|at| at <= self.now) {
             self.arrive();
