@@ -123,7 +123,10 @@ impl RadioLink {
             .build()?;
         let (served, uri) = (Arc::clone(&shared), format!("radio://{address}"));
         let builder = std::thread::Builder::new().name("radio".to_owned());
-        let thread = builder.spawn(move || runtime.block_on(serve(&served, &uri)))?;
+        let thread = builder.spawn(move || {
+            let _ending = Ending(Arc::clone(&served));
+            runtime.block_on(serve(&served, &uri));
+        })?;
         Ok(Self {
             shared,
             sleeper,
@@ -143,7 +146,7 @@ async fn serve(shared: &Shared, uri: &str) {
     let context = LinkContext::new();
     let mut told = false;
     while !shared.is_closed() {
-        match context.open_link(uri).await {
+        match call(&context, uri).await {
             Ok(connection) => {
                 told = false;
                 shared.raise(State::Up, Event::Up(uri.to_owned()));
@@ -166,6 +169,23 @@ async fn serve(shared: &Shared, uri: &str) {
             () = pause => {}
             () = shared.work.notified() => {}
         }
+    }
+}
+
+async fn call(context: &LinkContext, uri: &str) -> Result<Connection, String> {
+    // The driver panics where libusb cannot start, as on a machine without USB.
+    rusb::Context::new().map_err(|error| format!("no USB here: {error}"))?;
+    let opened = context.open_link(uri).await;
+    opened.map_err(|error| error.to_string())
+}
+
+/// Tells when the thread ends although nobody has closed the link: the driver has panicked.
+struct Ending(Arc<Shared>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let text = "the radio's thread has ended; open the link anew".to_owned();
+        self.0.raise(State::Down, Event::Down(text));
     }
 }
 
