@@ -19,7 +19,7 @@ pub struct Need {
     pub bytes: usize,
     /// Messages a second.
     pub rate_hz: f64,
-    /// Time a message may take one way, microseconds. Half a round trip less the relay's time is compared with it.
+    /// Time a message may take, microseconds. Half a round trip less the relay's time is compared with it.
     pub deadline_us: f64,
     /// Share of messages that may miss it, 0 to 1.
     pub loss: f64,
@@ -52,7 +52,7 @@ pub struct Recommendation {
     pub bytes: usize,
     /// Whether the rate is about the needed one; else it was measured at another pace, which changes latency.
     pub same_pace: bool,
-    /// One-way median and 99 % quantile, microseconds: half a round trip less the relay's time.
+    /// Median and 99 % quantile of half a round trip less the relay's time, microseconds.
     pub p50_us: Option<f64>,
     /// See `p50_us`.
     pub p99_us: Option<f64>,
@@ -82,7 +82,7 @@ impl Recommendation {
         };
         let rows: Vec<String> = self.rows.iter().map(|row| format!("{}", row + 1)).collect();
         format!(
-            "{}: {fit}{pace}; at {}: one way p50 {} p99 {} us, {:.3} % missed of {} (at most {:.3} %); rows {}",
+            "{}: {fit}{pace}; at {}: half a round trip p50 {} p99 {} us, {:.3} % missed of {} (at most {:.3} %); rows {}",
             self.config,
             size(self.bytes),
             us(self.p50_us),

@@ -217,7 +217,11 @@ fn box_of(one: &Pooled<'_>) -> BoxFigures {
         _ => tail,
     };
     BoxFigures {
-        name: one.first.label(),
+        name: [Some(one.first.label()), one.first.setting("transport")]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(", "),
         low: all(|row| row.rtt_us.min)
             .reduce(f64::min)
             .unwrap_or_else(|| at(0.0)),

@@ -150,15 +150,15 @@ fn recommender(rows: &[Row]) -> Markup {
     let fields = [
         ("need-bytes", "message, bytes", "1000"),
         ("need-rate", "messages a second", "100"),
-        ("need-deadline", "one way within, ms", "10"),
+        ("need-deadline", "within, ms", "10"),
         ("need-loss", "share that may miss", "0.01"),
     ];
     html! {
         section #recommend {
             h2 { "What fits" }
             p.sub {
-                "Ranks the rows of this page for a need; nothing is extrapolated to sizes that were not measured. One way is half a round trip "
-                "less the relay's time."
+                "Ranks the rows of this page for a need; nothing is extrapolated to sizes that were not measured. The deadline is compared with "
+                "half a round trip less the relay's time, which takes both ways as equally long."
             }
             div.needs {
                 @for (id, name, value) in fields {

@@ -41,7 +41,7 @@
     ranking.replaceChildren(...ranked.map((one) => {
       const item = document.createElement("li");
       item.dataset.fit = one.fit;
-      item.textContent = `${one.label}: ${words[one.fit]}${one.far ? " (measured at another pace)" : ""}; at ${one.bytes} B: one way p50 ` +
+      item.textContent = `${one.label}: ${words[one.fit]}${one.far ? " (measured at another pace)" : ""}; at ${one.bytes} B: half a round trip p50 ` +
         `${time(one.p50)} p99 ${time(one.p99)}, ${(one.share * 100).toFixed(3)} % missed of ${one.sent} (at most ` +
         `${(one.most * 100).toFixed(3)} %); rows ${one.rows.join(", ")}`;
       return item;

@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Messages a second.
     #[arg(long, value_name = "HZ", default_value_t = 100.0)]
     rate: f64,
-    /// Time a message may take one way, ms.
+    /// Time a message may take, ms; half a round trip less the relay's time is compared with it.
     #[arg(long, value_name = "MS", default_value_t = 10.0)]
     deadline_ms: f64,
     /// Share of messages that may miss it, 0 to 1.
@@ -100,4 +100,29 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_set_can_be_ranked() {
+        let results = Results::parse(Path::new(SHIPPED_NAME), SHIPPED).unwrap();
+        assert!(
+            !results.host.cpu.is_empty(),
+            "rows without a machine mean nothing"
+        );
+        let need = Need {
+            bytes: 33_000,
+            rate_hz: 100.0,
+            deadline_us: 20_000.0,
+            loss: 0.05,
+            link: "dds".into(),
+            path: "same-domain".into(),
+        };
+        let ranked = rank(&results.rows, &need);
+        assert!(ranked.iter().any(|one| one.fit == Fit::Meets), "{ranked:?}");
+        assert!(ranked.iter().all(|one| !one.rows.is_empty()));
+    }
 }
