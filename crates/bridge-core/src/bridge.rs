@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
+use link::tap::LinkTap;
 use link::{Event, Link, LinkStats, Received};
 use serde::Serialize;
 
@@ -116,8 +117,14 @@ impl Bridge {
         }
     }
 
+    /// Records from now on what becomes of the packets to the drone between the two links.
+    pub fn set_tap(&mut self, tap: LinkTap) {
+        self.up.set_tap(tap);
+    }
+
     /// Moves everything that can move. Call it whenever a link has done something or the timer is due.
     pub fn pump(&mut self, now: Instant, client: &mut dyn Link, drone: &mut dyn Link) {
+        self.up.set_now(now);
         self.take_events(now, client, drone);
         while let Some(received) = client.recv(now) {
             self.handle_uplink(now, &received);

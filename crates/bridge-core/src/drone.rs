@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use crtp::{Packet, supervisor};
 use crtp_client::{Client, TableCache};
+use link::tap::LinkTap;
 use link::{Link, Received, Role, State, class_of};
 
 use crate::command::{Request, Setpoint};
@@ -139,8 +140,14 @@ impl Drone {
         }
     }
 
+    /// Records from now on what becomes of the packets to the drone before its link.
+    pub fn set_tap(&mut self, tap: LinkTap) {
+        self.out.set_tap(tap);
+    }
+
     /// Moves everything that can move between the drone's link and this.
     pub fn pump(&mut self, now: Instant, link: &mut dyn Link) {
+        self.out.set_now(now);
         self.take_link_events(now, link);
         while let Some(received) = link.recv(now) {
             self.handle_downlink(now, &received);

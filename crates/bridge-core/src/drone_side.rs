@@ -199,7 +199,7 @@ impl DroneSide {
                 self.prepare(now, &received.packet, out);
                 queue(received, out);
             }
-            Err(reject) => out.refuse(reject.reason()),
+            Err(reject) => out.refuse_packet(&received.packet, reject.reason()),
         }
     }
 

@@ -31,11 +31,13 @@ pub struct Mailboxes {
 }
 
 impl Mailboxes {
-    /// Puts a setpoint into its box, over an older one that still waits there. Keys above 15 share box 15.
-    pub fn offer(&mut self, setpoint: Setpoint) {
+    /// Puts a setpoint into its box, over an older one that still waits there and is returned. Keys above 15 share
+    /// box 15.
+    pub fn offer(&mut self, setpoint: Setpoint) -> Option<Setpoint> {
         let slot = &mut self.slots[usize::from(setpoint.key).min(SLOTS - 1)];
-        self.superseded += u64::from(slot.is_some());
-        *slot = Some(setpoint);
+        let older = slot.replace(setpoint);
+        self.superseded += u64::from(older.is_some());
+        older
     }
 
     /// Takes the next setpoint that is still fresh.
@@ -57,18 +59,30 @@ impl Mailboxes {
 
     /// Drops what has expired.
     pub fn expire(&mut self, now: Instant) {
+        self.expire_each(now, |_| {});
+    }
+
+    /// Like [`Mailboxes::expire`], and shows each setpoint that is dropped.
+    pub fn expire_each(&mut self, now: Instant, mut dropped: impl FnMut(&Setpoint)) {
         for slot in &mut self.slots {
-            if slot.is_some_and(|setpoint| setpoint.expires <= now) {
-                *slot = None;
+            if let Some(setpoint) = slot.take_if(|setpoint| setpoint.expires <= now) {
                 self.expired += 1;
+                dropped(&setpoint);
             }
         }
     }
 
     /// Drops everything, because something that was decided later must not be followed by an older setpoint.
     pub fn clear(&mut self) {
-        self.superseded += self.slots.iter().flatten().count() as u64;
-        self.slots = [None; SLOTS];
+        self.clear_each(|_| {});
+    }
+
+    /// Like [`Mailboxes::clear`], and shows each setpoint that is dropped.
+    pub fn clear_each(&mut self, mut dropped: impl FnMut(&Setpoint)) {
+        for setpoint in self.slots.iter_mut().filter_map(Option::take) {
+            self.superseded += 1;
+            dropped(&setpoint);
+        }
     }
 
     /// Whether no setpoint waits.

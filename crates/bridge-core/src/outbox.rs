@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use crtp::Packet;
+use link::tap::{LinkTap, Moment, verdict};
 use link::{Class, Link, Outgoing, Refusal, SendOutcome, State};
 use serde::Serialize;
+use tap::Verdict;
 
 use crate::mailbox::{Mailboxes, Setpoint};
 
@@ -80,6 +82,9 @@ pub struct Outbox {
     retry: Option<Instant>,
     counters: Counters,
     unsafe_by_rule: BTreeMap<&'static str, u64>,
+    tap: LinkTap,
+    /// The present, for records.
+    now: Option<Instant>,
 }
 
 impl Outbox {
@@ -95,6 +100,24 @@ impl Outbox {
             retry: None,
             counters: Counters::default(),
             unsafe_by_rule: BTreeMap::new(),
+            tap: LinkTap::off(),
+            now: None,
+        }
+    }
+
+    /// Records from now on what is queued and what is dropped.
+    pub fn set_tap(&mut self, tap: LinkTap) {
+        self.tap = tap;
+    }
+
+    /// Tells the time that records of the next packets carry.
+    pub fn set_now(&mut self, now: Instant) {
+        self.now = Some(now);
+    }
+
+    fn note(&mut self, packet: &Packet, verdict: Verdict) {
+        if let Some(now) = self.now {
+            self.tap.note(Moment::Routed, now, packet, verdict);
         }
     }
 
@@ -102,22 +125,29 @@ impl Outbox {
     pub fn offer_ordered(&mut self, packet: Packet, expires: Option<Instant>) {
         if self.ordered.len() < ORDERED {
             self.ordered.push_back(Waiting { packet, expires });
+            self.note(&packet, Verdict::Passed);
         } else {
             self.counters.full += 1;
+            self.note(&packet, Verdict::QueueFull);
         }
     }
 
     /// Queues a setpoint.
     pub fn offer_latest(&mut self, setpoint: Setpoint) {
-        self.latest.offer(setpoint);
+        if let Some(older) = self.latest.offer(setpoint) {
+            self.note(&older.packet, Verdict::Superseded);
+        }
+        self.note(&setpoint.packet, Verdict::Passed);
     }
 
     /// Queues a packet before everything else that waits; several keep their order.
     pub fn offer_urgent(&mut self, packet: Packet, expires: Option<Instant>) {
         if self.urgent.len() < URGENT {
             self.urgent.push_back(Waiting { packet, expires });
+            self.note(&packet, Verdict::Passed);
         } else {
             self.counters.full += 1;
+            self.note(&packet, Verdict::QueueFull);
         }
     }
 
@@ -133,6 +163,12 @@ impl Outbox {
         *self.unsafe_by_rule.entry(rule).or_default() += 1;
     }
 
+    /// Like [`Outbox::refuse`], for a packet that is at hand.
+    pub fn refuse_packet(&mut self, packet: &Packet, rule: &'static str) {
+        self.note(packet, Verdict::Unsafe);
+        self.refuse(rule);
+    }
+
     /// Counts a null packet, which goes no further.
     pub fn skip_null(&mut self) {
         self.counters.null += 1;
@@ -140,7 +176,12 @@ impl Outbox {
 
     /// Drops all waiting setpoints: a later decision replaces them.
     pub fn drop_setpoints(&mut self) {
-        self.latest.clear();
+        let (tap, now) = (&mut self.tap, self.now);
+        self.latest.clear_each(|setpoint| {
+            if let Some(now) = now {
+                tap.note(Moment::Routed, now, &setpoint.packet, Verdict::Superseded);
+            }
+        });
     }
 
     /// Whether nothing waits.
@@ -179,7 +220,11 @@ impl Outbox {
     /// Hands over what may leave now.
     pub fn flush(&mut self, now: Instant, link: &mut dyn Link) {
         self.retry = None;
-        self.latest.expire(now);
+        self.now = Some(now);
+        let tap = &mut self.tap;
+        self.latest.expire_each(now, |setpoint| {
+            tap.note(Moment::Routed, now, &setpoint.packet, Verdict::Expired);
+        });
         if link.state() != State::Up && !self.pace.wait_for_link {
             self.drop_all();
         }
@@ -192,14 +237,15 @@ impl Outbox {
     }
 
     fn next(&mut self, now: Instant) -> Option<Next> {
-        if let Some(waiting) = pop_live(&mut self.urgent, now, &mut self.counters.expired) {
+        self.drop_dead(now);
+        if let Some(waiting) = self.urgent.pop_front() {
             return Some(Next::Urgent(waiting));
         }
         let turn = self.setpoint_went_last && !self.ordered.is_empty();
         if !turn && let Some(setpoint) = self.latest.take(now) {
             return Some(Next::Latest(setpoint));
         }
-        let ordered = pop_live(&mut self.ordered, now, &mut self.counters.expired);
+        let ordered = self.ordered.pop_front();
         ordered
             .map(Next::Ordered)
             .or_else(|| self.latest.take(now).map(Next::Latest))
@@ -207,7 +253,14 @@ impl Outbox {
 
     /// Whether the link may take more.
     fn hand_over(&mut self, now: Instant, link: &mut dyn Link, next: Next) -> bool {
-        match link.send(now, &outgoing(next)) {
+        let outgoing = outgoing(next);
+        let outcome = link.send(now, &outgoing);
+        if let SendOutcome::Refused(refusal) = outcome
+            && refusal != Refusal::QueueFull
+        {
+            self.note(&outgoing.packet, verdict(refusal));
+        }
+        match outcome {
             SendOutcome::Accepted => {
                 self.counters.sent += 1;
                 self.setpoint_went_last = matches!(next, Next::Latest(_));
@@ -232,21 +285,29 @@ impl Outbox {
         }
     }
 
+    /// Drops packets that are too old from the heads of the queues.
+    fn drop_dead(&mut self, now: Instant) {
+        for queue in [&mut self.urgent, &mut self.ordered] {
+            while let Some(&dead) = queue.front().filter(|waiting| waiting.is_dead(now)) {
+                queue.pop_front();
+                self.counters.expired += 1;
+                self.tap
+                    .note(Moment::Routed, now, &dead.packet, Verdict::Expired);
+            }
+        }
+    }
+
     fn drop_all(&mut self) {
+        if let Some(now) = self.now {
+            for waiting in self.urgent.iter().chain(&self.ordered) {
+                self.tap
+                    .note(Moment::Routed, now, &waiting.packet, Verdict::LinkDown);
+            }
+        }
         self.counters.not_connected += (self.urgent.len() + self.ordered.len()) as u64;
         self.urgent.clear();
         self.ordered.clear();
         self.latest.clear();
-    }
-}
-
-fn pop_live(queue: &mut VecDeque<Waiting>, now: Instant, expired: &mut u64) -> Option<Waiting> {
-    loop {
-        let waiting = queue.pop_front()?;
-        if !waiting.is_dead(now) {
-            return Some(waiting);
-        }
-        *expired += 1;
     }
 }
 

@@ -24,6 +24,9 @@ pub const MAX_DATA: usize = MAX_LEN - 2;
 /// Most bytes of a frame: start, LEN, [`MAX_LEN`], XOR.
 pub const MAX_FRAME: usize = MAX_LEN + 3;
 
+/// Bytes of a frame around a CRTP packet: start, LEN, two routing bytes, XOR.
+pub const OVERHEAD: usize = 5;
+
 /// One whole frame, ready to write.
 pub type FrameBytes = ArrayVec<u8, MAX_FRAME>;
 

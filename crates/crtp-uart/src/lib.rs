@@ -16,5 +16,5 @@ pub use outbox::{Outbox, SendError};
 pub use pty::{Pty, PtyError};
 pub use pump::{Gone, Pump};
 pub use serial::{LowLatency, Serial, SerialError};
-pub use session::{Config, Device, Event, Host, Session};
+pub use session::{Arrived, Config, Device, Event, Host, Leaving, Session};
 pub use wire::{HostSession, Wire};

@@ -29,6 +29,7 @@ pub enum SendError {
 #[derive(Clone, Copy, Debug)]
 struct Waiting<P> {
     packet: P,
+    queued: Instant,
     expires: Option<Instant>,
 }
 
@@ -100,11 +101,16 @@ impl<P: Copy> Outbox<P> {
     /// [`SendError::Full`] or [`SendError::Key`]; the packet is dropped and not counted here.
     pub fn push(
         &mut self,
+        now: Instant,
         packet: P,
         key: Option<u8>,
         expires: Option<Instant>,
     ) -> Result<(), SendError> {
-        let waiting = Waiting { packet, expires };
+        let waiting = Waiting {
+            packet,
+            queued: now,
+            expires,
+        };
         if let Some(key) = key {
             let slot = self.latest.get_mut(usize::from(key));
             let slot = slot.ok_or(SendError::Key(key))?;
@@ -117,8 +123,8 @@ impl<P: Copy> Outbox<P> {
         Ok(())
     }
 
-    /// The packet whose turn it is, among those that are still worth sending.
-    pub fn pop(&mut self, now: Instant) -> Option<P> {
+    /// The packet whose turn it is, among those that are still worth sending, and since when it has waited.
+    pub fn pop(&mut self, now: Instant) -> Option<(P, Instant)> {
         self.expire(now);
         let setpoint_first = !self.setpoint_last || self.ordered.is_empty();
         let setpoint = if setpoint_first {
@@ -128,7 +134,7 @@ impl<P: Copy> Outbox<P> {
         };
         self.setpoint_last = setpoint.is_some();
         let waiting = setpoint.or_else(|| self.ordered.pop_front())?;
-        Some(waiting.packet)
+        Some((waiting.packet, waiting.queued))
     }
 
     fn pop_latest(&mut self) -> Option<Waiting<P>> {

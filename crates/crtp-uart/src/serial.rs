@@ -56,6 +56,7 @@ pub enum SerialError {
 pub struct Serial {
     port: TTYPort,
     speed: u32,
+    paced: bool,
     low_latency: LowLatency,
 }
 
@@ -78,6 +79,7 @@ impl Serial {
         let mut serial = Self {
             port,
             speed: 0,
+            paced: !is_pseudo_terminal(path),
             low_latency: LowLatency::NotAvailable,
         };
         serial.speed = serial.set_up().map_err(|error| errno(path, error))?;
@@ -113,6 +115,12 @@ impl Serial {
         self.speed
     }
 
+    /// Whether bits leave at this speed: a pseudo-terminal hands bytes over at once.
+    #[must_use]
+    pub const fn is_paced(&self) -> bool {
+        self.paced
+    }
+
     /// What became of the wish for low latency.
     #[must_use]
     pub const fn low_latency(&self) -> LowLatency {
@@ -132,6 +140,11 @@ impl AsFd for Serial {
         // SAFETY: `port` owns the descriptor, never gives it away, and lives as long as the borrow of `self`.
         unsafe { BorrowedFd::borrow_raw(self.port.as_raw_fd()) }
     }
+}
+
+/// Whether the path leads to the far end of a pseudo-terminal.
+fn is_pseudo_terminal(path: &Path) -> bool {
+    std::fs::canonicalize(path).is_ok_and(|real| real.starts_with("/dev/pts"))
 }
 
 /// Opening a file as a port does not say why it fails; its kind does.

@@ -95,6 +95,30 @@ pub struct Stats {
     pub decode: cpx::DecodeStats,
 }
 
+/// When a packet passed the stages before it was handed out for writing, for a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaving<P> {
+    /// The packet.
+    pub packet: P,
+    /// It was handed over.
+    pub queued: Instant,
+    /// No other packet was before it.
+    pub head: Instant,
+    /// Clear-to-send was there for it.
+    pub clear: Instant,
+}
+
+/// A packet that came in, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// The packet.
+    pub packet: Packet,
+    /// The first byte of its frame was read.
+    pub began: Instant,
+    /// Its frame was whole.
+    pub whole: Instant,
+}
+
 /// One end of a CPX link, as [`Host`] or as [`Device`].
 #[derive(Debug)]
 pub struct Session<R: Role> {
@@ -109,7 +133,13 @@ pub struct Session<R: Role> {
     decoder: Decoder,
     credit: Credit,
     outbox: Outbox<R::Outgoing>,
-    inbox: VecDeque<Packet>,
+    inbox: VecDeque<Arrived>,
+    /// When the frame that is being read began.
+    began: Instant,
+    /// When clear-to-send came last, and when a packet left last.
+    granted: Instant,
+    left: Instant,
+    leaving: Option<Leaving<R::Outgoing>>,
     /// SYSTEM messages to send before any packet.
     system: ArrayVec<System, 4>,
     /// Clear-to-send is to be written.
@@ -158,6 +188,10 @@ impl<R: Role> Session<R> {
             credit: Credit::default(),
             outbox: Outbox::new(config.outbox),
             inbox: VecDeque::with_capacity(config.inbox + 1),
+            began: now,
+            granted: now,
+            left: now,
+            leaving: None,
             system: ArrayVec::new(),
             owed: false,
             heard: now,
@@ -204,7 +238,7 @@ impl<R: Role> Session<R> {
         if expires.is_some_and(|at| at <= now) {
             return Err(SendError::Expired);
         }
-        self.outbox.push(packet, key, expires)
+        self.outbox.push(now, packet, key, expires)
     }
 
     /// Says goodbye: the host tells the drone that no client is connected and that CRTP is back on the radio.
@@ -235,10 +269,20 @@ impl<R: Role> Session<R> {
     /// The next packet that came in. Taking it may make clear-to-send due: call
     /// [`Session::poll_transmit`] afterwards.
     pub fn recv(&mut self) -> Option<Packet> {
+        self.recv_stamped().map(|arrived| arrived.packet)
+    }
+
+    /// Like [`Session::recv`], with the times of its bytes.
+    pub fn recv_stamped(&mut self) -> Option<Arrived> {
         let was_full = self.inbox.len() > self.config.inbox;
-        let packet = self.inbox.pop_front()?;
+        let arrived = self.inbox.pop_front()?;
         self.owed |= was_full;
-        Some(packet)
+        Some(arrived)
+    }
+
+    /// The packet that the last [`Session::poll_transmit`] handed out, once.
+    pub fn take_leaving(&mut self) -> Option<Leaving<R::Outgoing>> {
+        self.leaving.take()
     }
 
     /// The next bytes to write: clear-to-send, a frame, or both at once. They count as written; the driver
@@ -269,7 +313,16 @@ impl<R: Role> Session<R> {
         if self.phase != Phase::Up {
             return None;
         }
-        let packet = self.outbox.pop(now)?;
+        let (packet, queued) = self.outbox.pop(now)?;
+        let head = queued.max(self.left);
+        let clear = head.max(self.granted);
+        self.leaving = Some(Leaving {
+            packet,
+            queued,
+            head,
+            clear,
+        });
+        self.left = now;
         self.stats.sent += 1;
         Some(R::encode(&packet))
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crtp::{Admitted, Packet};
 
 use crate::outbox::SendError;
-use crate::session::{Event, Host, Phase, Role, Session, Stats};
+use crate::session::{Arrived, Event, Host, Leaving, Phase, Role, Session, Stats};
 
 /// A framing as the pump sees it.
 pub trait Wire {
@@ -43,6 +43,19 @@ pub trait HostSession: Wire + Debug + Send {
 
     /// The next packet that came in.
     fn recv(&mut self) -> Option<Packet>;
+
+    /// Like [`HostSession::recv`] at `now`, with the times of the packet's bytes where the framing keeps them.
+    fn recv_stamped(&mut self, now: Instant) -> Option<Arrived> {
+        let (began, whole) = (now, now);
+        self.recv().map(|packet| Arrived {
+            packet,
+            began,
+            whole,
+        })
+    }
+
+    /// The packet that the last [`Wire::poll_transmit`] handed out, once, with the times of the stages before.
+    fn take_leaving(&mut self) -> Option<Leaving<Admitted>>;
 
     /// Says goodbye where the framing has a way to. Over when [`HostSession::phase`] says [`Phase::Closed`].
     fn close(&mut self, now: Instant);
@@ -96,6 +109,14 @@ impl HostSession for Session<Host> {
 
     fn recv(&mut self) -> Option<Packet> {
         Self::recv(self)
+    }
+
+    fn recv_stamped(&mut self, _now: Instant) -> Option<Arrived> {
+        Self::recv_stamped(self)
+    }
+
+    fn take_leaving(&mut self) -> Option<Leaving<Admitted>> {
+        Self::take_leaving(self)
     }
 
     fn close(&mut self, now: Instant) {

@@ -13,7 +13,7 @@ fn main() -> anyhow::Result<()> {
         .nth(1)
         .context("the file to write is missing")?
         .into();
-    let recorder = Recorder::start(&path, "sample", &["uart"])?;
+    let recorder = Recorder::start(&path, "sample", &["uart"], |_| {})?;
     let mut tap = recorder.tap();
     let start = MonoNs::now().0;
     for packet in 0..200 {

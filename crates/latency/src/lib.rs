@@ -15,11 +15,12 @@ pub mod record;
 pub mod report;
 pub mod results;
 pub mod table;
-pub mod time;
 pub mod trace;
 pub mod wire;
 
 pub use causes::{Causes, Snapshot, Watched};
+pub use tap::time;
+
 pub use histogram::{Histogram, Summary};
 pub use probe::{Echo, Measurement, Mode, Phase, Plan, PlanError, Probe, Prober, Verdict};
 pub use record::{Direction, Hop, Reason, Recorder, Stage, Tap, Verdict as HopVerdict};

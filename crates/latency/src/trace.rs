@@ -3,9 +3,13 @@
 //! Pure analysis of records that are already read. A figure whose stamps are missing is absent and counted, never
 //! taken as zero.
 
+mod age;
 mod clocks;
+mod compare;
 pub mod export;
+mod fates;
 mod page;
+mod pair;
 mod stages;
 #[cfg(test)]
 mod tests;
@@ -13,10 +17,14 @@ mod timing;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::rc::Rc;
 
+pub use age::Age;
 pub use clocks::Offset;
+pub use compare::{Difference, compare};
+pub use fates::{Fate, fates};
 pub use page::page;
-pub use stages::{DEFAULT_STAGES, StageError, StagePlan, StageRow, Stages};
+pub use stages::{DEFAULT_STAGES, OneWay, StageError, StagePlan, StageRow, StageSummary, Stages};
 pub use timing::{Ipt, Rtt, TimingError};
 
 use crate::record::{Contents, Hop, HostInfo, LogError, Stage, read};
@@ -32,6 +40,8 @@ pub struct Trace {
     pub dropped: u64,
     /// Names of hosts whose log has no end mark.
     pub cut: Vec<String>,
+    /// For each host the first one that has the same clock.
+    pub clocks: Rc<[usize]>,
 }
 
 /// All records of one packet and its answer.
@@ -41,6 +51,7 @@ pub struct Packet {
     pub id: u64,
     /// Records with the number of their host.
     pub hops: Vec<(usize, Hop)>,
+    clocks: Rc<[usize]>,
 }
 
 impl Packet {
@@ -54,11 +65,16 @@ impl Packet {
         here.next().copied()
     }
 
-    /// From one stage to another, ns, where both were recorded on one host and in this order.
+    /// From one stage to another, ns, where both were recorded on one clock and in this order.
     #[must_use]
     pub fn between(&self, from: Stage, to: Stage) -> Option<u64> {
         let ((start_host, start), (end_host, end)) = (self.at(from)?, self.at(to)?);
-        (start_host == end_host && end.at >= start.at).then(|| end.at.since(start.at))
+        let same = self.clock(start_host) == self.clock(end_host);
+        (same && end.at >= start.at).then(|| end.at.since(start.at))
+    }
+
+    fn clock(&self, host: usize) -> usize {
+        self.clocks.get(host).copied().unwrap_or(host)
     }
 }
 
@@ -86,6 +102,8 @@ impl Trace {
             }
             trace.hosts.push(log.host);
         }
+        trace.clocks = clocks(&trace.hosts);
+        pair::identify(&trace.hosts, &trace.clocks, &mut trace.hops);
         trace
     }
 
@@ -96,7 +114,11 @@ impl Trace {
         for record in &self.hops {
             packets.entry(record.1.packet).or_default().push(*record);
         }
-        let packet = |(id, hops)| Packet { id, hops };
+        let packet = |(id, hops)| Packet {
+            id,
+            hops,
+            clocks: Rc::clone(&self.clocks),
+        };
         packets.into_iter().map(packet).collect()
     }
 
@@ -123,4 +145,13 @@ impl Trace {
         }
         warnings
     }
+}
+
+/// Logs of one machine's uptime share its clock.
+fn clocks(hosts: &[HostInfo]) -> Rc<[usize]> {
+    let first = |(own, host): (usize, &HostInfo)| {
+        let same = |other: &HostInfo| !host.boot.is_empty() && other.boot == host.boot;
+        hosts.iter().position(same).unwrap_or(own)
+    };
+    hosts.iter().enumerate().map(first).collect()
 }

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use crtp::Packet;
 
+use crate::tap::LinkTap;
+
 /// How a packet is to be carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
@@ -189,6 +191,9 @@ pub trait Link: Send {
     fn quality(&self) -> Option<f64> {
         None
     }
+
+    /// Records from now on what happens to packets. A link that records nothing drops the tap.
+    fn set_tap(&mut self, _tap: LinkTap) {}
 
     /// Says goodbye to the peer where the protocol has a way to, and closes. Does not block.
     fn close(&mut self, now: Instant);

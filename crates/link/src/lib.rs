@@ -14,6 +14,8 @@ pub mod pty;
 mod radio;
 mod reactor;
 mod sim;
+mod stamp;
+pub mod tap;
 mod tcp;
 mod throttle;
 pub mod uart;
@@ -21,6 +23,7 @@ mod udp;
 pub mod uri;
 mod waker;
 
+pub use crate::tap::LinkTap;
 pub use interface::{
     Class, Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
     class_of,

@@ -9,13 +9,16 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
 
+use ::tap::Verdict;
 use crtp::Packet;
 use prrt::udp::Driver;
-use prrt::{Config, Message, Mode, PeerId, SendError, Stream};
+use prrt::{Config, Fate, Message, Mode, PeerId, SendError, Stream, Trace};
 
 use crate::interface::{
     Class, Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
 };
+use crate::stamp;
+use crate::tap::{LinkTap, Moment, verdict};
 
 /// Bytes of packets that may wait, per direction and peer.
 const QUEUE_BYTES: usize = 1 << 20;
@@ -34,6 +37,9 @@ pub struct PrrtLink {
     events: VecDeque<Event>,
     state: State,
     stats: LinkStats,
+    tap: LinkTap,
+    /// When the kernel received what this wake-up brought, and which messages that is good for.
+    arrived: Option<(Instant, Instant)>,
 }
 
 /// A peer that is silent for so long is called anew. Well before the firmware locks at 2 s, so that a bridge that was
@@ -106,6 +112,8 @@ impl PrrtLink {
             events: VecDeque::new(),
             state: State::Connecting,
             stats: LinkStats::default(),
+            tap: LinkTap::off(),
+            arrived: None,
         }
     }
 
@@ -115,6 +123,58 @@ impl PrrtLink {
     /// What the system says.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.driver.local_addr()
+    }
+
+    /// Records what the transport did with packets.
+    fn note_sent(&mut self) {
+        if !self.tap.is_on() {
+            return;
+        }
+        while let Some(trace) = self.driver.poll_trace() {
+            let verdict = match trace.fate {
+                Fate::Sent => Verdict::Passed,
+                Fate::Superseded => Verdict::Superseded,
+                Fate::Expired => Verdict::Expired,
+            };
+            let Trace {
+                at, attempt, data, ..
+            } = trace;
+            self.tap
+                .note_attempt(Moment::Sending, at, &data, attempt, verdict);
+        }
+    }
+
+    /// Looks when the kernel received the datagram of this wake-up. With several, it is the last one's stamp and says
+    /// nothing about the others.
+    fn note_arrival(&mut self, now: Instant, before: u64) {
+        let one = self.tap.is_on() && self.datagrams() == before + 1;
+        self.arrived = one
+            .then(|| stamp::last(&self.driver))
+            .flatten()
+            .map(|at| (at, now));
+    }
+
+    fn datagrams(&self) -> u64 {
+        let peers = self.peers.iter();
+        peers
+            .filter_map(|peer| self.driver.stats(*peer))
+            .map(|stats| stats.datagrams_received)
+            .sum()
+    }
+
+    fn note_received(&mut self, message: &Message, packet: &Packet) {
+        if !self.tap.is_on() {
+            return;
+        }
+        let verdict = if message.repaired() {
+            Verdict::Recovered
+        } else {
+            Verdict::Passed
+        };
+        if let Some((at, _)) = self.arrived.filter(|(_, since)| message.at >= *since) {
+            self.tap.note(Moment::Arrived, at, packet, verdict);
+        }
+        self.tap.note(Moment::Received, message.at, packet, verdict);
     }
 
     /// Takes what the driver has to say; the list of peers follows from it.
@@ -183,6 +243,7 @@ impl PrrtLink {
             return None;
         };
         self.stats.received += 1;
+        self.note_received(message, &packet);
         let class = match message.stream {
             Stream::Latest(key) => Class::Latest { key },
             Stream::Ordered(_) | Stream::Frame(_) => Class::Ordered,
@@ -226,12 +287,19 @@ impl Link for PrrtLink {
     }
 
     fn handle_ready(&mut self, now: Instant) {
+        let before = if self.tap.is_on() {
+            self.datagrams()
+        } else {
+            0
+        };
         self.driver.handle_readable(now);
+        self.note_arrival(now, before);
         self.take_events();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.driver.handle_timeout(now);
+        self.note_sent();
         self.take_events();
     }
 
@@ -255,12 +323,16 @@ impl Link for PrrtLink {
     }
 
     fn send(&mut self, now: Instant, outgoing: &Outgoing) -> SendOutcome {
-        match self.send_to_all(now, outgoing) {
+        let sent = self.send_to_all(now, outgoing);
+        self.note_sent();
+        match sent {
             Ok(()) => {
                 self.stats.sent += 1;
                 SendOutcome::Accepted
             }
             Err(refusal) => {
+                self.tap
+                    .note(Moment::Sending, now, &outgoing.packet, verdict(refusal));
                 self.stats.count(refusal);
                 SendOutcome::Refused(refusal)
             }
@@ -269,6 +341,7 @@ impl Link for PrrtLink {
 
     fn flush(&mut self, now: Instant) {
         self.driver.flush(now);
+        self.note_sent();
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -287,6 +360,14 @@ impl Link for PrrtLink {
     fn quality(&self) -> Option<f64> {
         let stats = self.driver.stats(*self.peers.first()?)?;
         stats.raw_loss.map(|loss| 1.0 - loss)
+    }
+
+    fn set_tap(&mut self, tap: LinkTap) {
+        self.driver.set_trace(tap.is_on());
+        if tap.is_on() {
+            stamp::enable(&self.driver);
+        }
+        self.tap = tap;
     }
 
     fn close(&mut self, now: Instant) {

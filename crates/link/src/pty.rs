@@ -15,6 +15,7 @@ use crtp_uart::{Config, Device, Pump, Session};
 use crate::interface::{
     Class, Event, Interest, Link, LinkStats, Outgoing, Received, SendOutcome, State, class_of,
 };
+use crate::tap::{LinkTap, Moment, verdict};
 use crate::uart::{refusal, with_session};
 
 /// Packets that wait for a client's token; a client that does not read loses what comes after them.
@@ -34,6 +35,7 @@ pub struct PtyLink {
     received_at: Instant,
     events: VecDeque<Event>,
     stats: LinkStats,
+    tap: LinkTap,
 }
 
 impl PtyLink {
@@ -55,6 +57,7 @@ impl PtyLink {
             received_at: now,
             events: VecDeque::with_capacity(EVENTS),
             stats: LinkStats::default(),
+            tap: LinkTap::off(),
         };
         link.transmit(now);
         Ok(link)
@@ -73,6 +76,9 @@ impl PtyLink {
         let Some(pty) = &self.pty else { return };
         if let Err(why) = self.pump.transmit(now, pty, &mut self.session) {
             self.fail(&why.to_string());
+        }
+        if let (Some(leaving), Some(now)) = (self.session.take_leaving(), self.tap.now()) {
+            self.tap.pass(Moment::Sending, now, &leaving.packet);
         }
     }
 
@@ -130,7 +136,9 @@ impl Link for PtyLink {
     }
 
     fn recv(&mut self, _now: Instant) -> Option<Received> {
-        let packet = self.session.recv()?;
+        let arrived = self.session.recv_stamped()?;
+        let packet = arrived.packet;
+        self.tap.pass(Moment::Received, arrived.whole, &packet);
         Some(Received {
             packet,
             class: class_of(&packet),
@@ -154,6 +162,8 @@ impl Link for PtyLink {
             }
             Err(error) => {
                 let refusal = refusal(error);
+                self.tap
+                    .note(Moment::Sending, now, &outgoing.packet, verdict(refusal));
                 self.stats.count(refusal);
                 SendOutcome::Refused(refusal)
             }
@@ -183,6 +193,10 @@ impl Link for PtyLink {
 
     fn stats(&self) -> LinkStats {
         with_session(self.stats, &self.session.stats())
+    }
+
+    fn set_tap(&mut self, tap: LinkTap) {
+        self.tap = tap;
     }
 
     fn close(&mut self, now: Instant) {

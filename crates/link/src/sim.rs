@@ -6,12 +6,13 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use crtp::Gate;
+use crtp::{Gate, Packet};
 use simulator::{Config, Drone};
 
 use crate::interface::{
     Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
 };
+use crate::tap::{LinkTap, Moment, verdict};
 
 /// A link that ends in a simulated drone.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub struct SimLink {
     event: Option<Event>,
     closed: bool,
     stats: LinkStats,
+    tap: LinkTap,
 }
 
 impl SimLink {
@@ -35,6 +37,7 @@ impl SimLink {
             event: Some(Event::Up("simulated drone".to_owned())),
             closed: false,
             stats: LinkStats::default(),
+            tap: LinkTap::off(),
         };
         link.take_downlink(now);
         link
@@ -54,6 +57,7 @@ impl SimLink {
     fn take_downlink(&mut self, now: Instant) {
         while let Some(packet) = self.drone.poll_transmit() {
             self.gate.observe(&packet);
+            self.tap.pass(Moment::Received, now, &packet);
             self.stats.received += 1;
             let class = crate::class_of(&packet);
             self.inbox.push_back(Received {
@@ -65,7 +69,9 @@ impl SimLink {
         }
     }
 
-    fn refuse(&mut self, refusal: Refusal) -> SendOutcome {
+    fn refuse(&mut self, now: Instant, packet: &Packet, refusal: Refusal) -> SendOutcome {
+        self.tap
+            .note(Moment::Sending, now, packet, verdict(refusal));
         self.stats.count(refusal);
         SendOutcome::Refused(refusal)
     }
@@ -97,14 +103,16 @@ impl Link for SimLink {
 
     fn send(&mut self, now: Instant, outgoing: &Outgoing) -> SendOutcome {
         if self.closed {
-            return self.refuse(Refusal::NotConnected);
+            return self.refuse(now, &outgoing.packet, Refusal::NotConnected);
         }
         if outgoing.expires.is_some_and(|expires| expires <= now) {
-            return self.refuse(Refusal::Expired);
+            return self.refuse(now, &outgoing.packet, Refusal::Expired);
         }
         if let Err(reject) = self.gate.admit(&outgoing.packet) {
-            return self.refuse(Refusal::Unsafe(reject.reason()));
+            let refusal = Refusal::Unsafe(reject.reason());
+            return self.refuse(now, &outgoing.packet, refusal);
         }
+        self.tap.pass(Moment::Sending, now, &outgoing.packet);
         self.drone.handle_packet(now, &outgoing.packet);
         self.stats.sent += 1;
         self.take_downlink(now);
@@ -127,6 +135,10 @@ impl Link for SimLink {
         self.stats
     }
 
+    fn set_tap(&mut self, tap: LinkTap) {
+        self.tap = tap;
+    }
+
     fn close(&mut self, now: Instant) {
         self.drone.set_connected(now, false);
         self.closed = true;
@@ -136,8 +148,6 @@ impl Link for SimLink {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
-
-    use crtp::Packet;
 
     use super::*;
     use crate::interface::Class;

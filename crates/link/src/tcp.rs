@@ -21,6 +21,7 @@ use rustix::net::sockopt;
 use crate::interface::{
     Class, Event, Interest, LinkStats, Outgoing, Received, Refusal, SendOutcome, class_of,
 };
+use crate::tap::{LinkTap, Moment, verdict};
 
 pub use client::TcpClient;
 pub use server::TcpServer;
@@ -58,6 +59,7 @@ struct Connection<R: Role> {
     spoke: bool,
     events: VecDeque<Event>,
     stats: LinkStats,
+    tap: LinkTap,
 }
 
 impl<R: Role> Connection<R> {
@@ -70,6 +72,7 @@ impl<R: Role> Connection<R> {
             spoke: false,
             events: VecDeque::with_capacity(EVENTS),
             stats: LinkStats::default(),
+            tap: LinkTap::off(),
         }
     }
 
@@ -131,7 +134,9 @@ impl<R: Role> Connection<R> {
 
     /// The next packet that came in, of any kind.
     fn recv(&mut self) -> Option<Packet> {
-        self.stream.recv()
+        let packet = self.stream.recv()?;
+        self.tap.pass(Moment::Received, self.received_at, &packet);
+        Some(packet)
     }
 
     fn received(&self, packet: Packet) -> Received {
@@ -154,11 +159,16 @@ impl<R: Role> Connection<R> {
             Class::Latest { key } => Some(key),
             Class::Ordered => None,
         };
+        if let Some(now) = self.tap.now() {
+            self.tap.pass(Moment::Sending, now, &outgoing.packet);
+        }
         let queued = self.stream.send(now, packet, key, outgoing.expires);
         queued.map_err(crate::uart::refusal)
     }
 
-    fn refuse(&mut self, refusal: Refusal) -> SendOutcome {
+    fn refuse(&mut self, now: Instant, packet: &Packet, refusal: Refusal) -> SendOutcome {
+        self.tap
+            .note(Moment::Sending, now, packet, verdict(refusal));
         self.stats.count(refusal);
         SendOutcome::Refused(refusal)
     }

@@ -12,16 +12,18 @@ use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crtp::Gate;
+use crtp::{Gate, Packet};
+use crtp_uart::cpx::OVERHEAD;
 use crtp_uart::pump::PumpStats;
 use crtp_uart::session::{self, Phase};
 use crtp_uart::{
-    Config, Gone, HostSession, Pump, SendError, Serial, SerialError, Session, syslink,
+    Arrived, Config, Gone, HostSession, Pump, SendError, Serial, SerialError, Session, syslink,
 };
 
 use crate::interface::{
     Class, Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
 };
+use crate::tap::{LinkTap, Moment, verdict};
 use crate::throttle::Throttle;
 use crate::uri::{DEFAULT_BAUD, Framing, UartUri};
 
@@ -30,6 +32,8 @@ pub use errors::UartError;
 /// First pause before a port that is gone is tried again; doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Start, 8 data, stop.
+const BITS_PER_BYTE: usize = 10;
 /// Events that wait to be taken; a log that nobody reads keeps the oldest.
 const EVENTS: usize = 64;
 
@@ -99,6 +103,7 @@ pub struct UartLink {
     events: VecDeque<Event>,
     notices: Throttle,
     stats: LinkStats,
+    tap: LinkTap,
 }
 
 impl UartLink {
@@ -119,6 +124,7 @@ impl UartLink {
             events: VecDeque::with_capacity(EVENTS),
             notices: Throttle::default(),
             stats: LinkStats::default(),
+            tap: LinkTap::off(),
             config,
         };
         match Serial::open(&link.config.path, link.config.baud) {
@@ -195,7 +201,42 @@ impl UartLink {
         if let Err(why) = self.pump.transmit(now, serial, self.session.as_mut()) {
             self.lose(now, why);
         }
+        self.note_left();
         self.end_when_closed();
+    }
+
+    /// Records the packet that has just been written, if it was.
+    fn note_left(&mut self) {
+        let Some(now) = self.tap.now().filter(|_| !self.pump.wants_write()) else {
+            return;
+        };
+        let Some(leaving) = self.session.take_leaving() else {
+            return;
+        };
+        let stamps = [
+            (Moment::Queued, leaving.queued),
+            (Moment::Head, leaving.head),
+            (Moment::Clear, leaving.clear),
+            (Moment::Written, now),
+        ];
+        for (moment, at) in stamps {
+            self.tap.pass(moment, at, &leaving.packet);
+        }
+        if let Some(serial) = self.serial.as_ref().filter(|serial| serial.is_paced()) {
+            let bits = (leaving.packet.as_bytes().len() + OVERHEAD) * BITS_PER_BYTE;
+            let wire = Duration::from_secs_f64(bits as f64 / f64::from(serial.speed().max(1)));
+            self.tap.pass(Moment::LastBit, now + wire, &leaving.packet);
+        }
+    }
+
+    fn note_arrived(&mut self, arrived: &Arrived) {
+        if let Some(now) = self.tap.now() {
+            self.tap
+                .pass(Moment::FirstByte, arrived.began, &arrived.packet);
+            self.tap
+                .pass(Moment::Received, arrived.whole, &arrived.packet);
+            self.tap.pass(Moment::Parsed, now, &arrived.packet);
+        }
     }
 
     /// The last words are written: the port is free for others.
@@ -253,7 +294,8 @@ impl UartLink {
         }
     }
 
-    fn refuse(&mut self, refusal: Refusal) -> SendOutcome {
+    fn refuse(&mut self, now: Instant, packet: &Packet, refusal: Refusal) -> SendOutcome {
+        self.tap.note(Moment::Queued, now, packet, verdict(refusal));
         self.stats.count(refusal);
         SendOutcome::Refused(refusal)
     }
@@ -306,8 +348,10 @@ impl Link for UartLink {
         }
     }
 
-    fn recv(&mut self, _now: Instant) -> Option<Received> {
-        let packet = self.session.recv()?;
+    fn recv(&mut self, now: Instant) -> Option<Received> {
+        let arrived = self.session.recv_stamped(now)?;
+        let packet = arrived.packet;
+        self.note_arrived(&arrived);
         self.gate.observe(&packet);
         Some(Received {
             packet,
@@ -320,7 +364,10 @@ impl Link for UartLink {
     fn send(&mut self, now: Instant, outgoing: &Outgoing) -> SendOutcome {
         let packet = match self.gate.admit(&outgoing.packet) {
             Ok(packet) => packet,
-            Err(reject) => return self.refuse(Refusal::Unsafe(reject.reason())),
+            Err(reject) => {
+                let refusal = Refusal::Unsafe(reject.reason());
+                return self.refuse(now, &outgoing.packet, refusal);
+            }
         };
         let key = match outgoing.class {
             Class::Latest { key } => Some(key),
@@ -331,7 +378,7 @@ impl Link for UartLink {
                 self.transmit(now);
                 SendOutcome::Accepted
             }
-            Err(error) => self.refuse(refusal(error)),
+            Err(error) => self.refuse(now, &outgoing.packet, refusal(error)),
         }
     }
 
@@ -360,6 +407,10 @@ impl Link for UartLink {
 
     fn stats(&self) -> LinkStats {
         with_session(self.stats, &self.session.stats())
+    }
+
+    fn set_tap(&mut self, tap: LinkTap) {
+        self.tap = tap;
     }
 
     fn close(&mut self, now: Instant) {

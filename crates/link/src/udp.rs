@@ -15,6 +15,8 @@ use std::time::Instant;
 use crtp::Packet;
 
 use crate::interface::{Event, LinkStats, Received, Refusal, SendOutcome};
+use crate::stamp;
+use crate::tap::{LinkTap, Moment, verdict};
 use crate::throttle::Throttle;
 
 pub use client::UdpClient;
@@ -30,6 +32,9 @@ struct Core {
     events: VecDeque<Event>,
     stats: LinkStats,
     notices: Throttle,
+    tap: LinkTap,
+    /// When the kernel received what was read last.
+    arrived: Option<Instant>,
 }
 
 /// What came out of the socket.
@@ -48,7 +53,12 @@ fn read(socket: &UdpSocket, core: &mut Core, now: Instant) -> Datagram {
     loop {
         match socket.recv_from(&mut bytes) {
             Ok((length, from)) => match Packet::from_bytes(&bytes[..length]) {
-                Ok(packet) => return Datagram::Packet(packet, from),
+                Ok(packet) => {
+                    if core.tap.is_on() {
+                        core.arrived = stamp::last(socket);
+                    }
+                    return Datagram::Packet(packet, from);
+                }
                 Err(_) => core.stats.bad_frames += 1,
             },
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Datagram::Nothing,
@@ -71,6 +81,8 @@ impl Core {
             events: VecDeque::new(),
             stats: LinkStats::default(),
             notices: Throttle::default(),
+            tap: LinkTap::off(),
+            arrived: None,
         }
     }
 
@@ -78,7 +90,18 @@ impl Core {
         self.inbox.len() < INBOX
     }
 
+    /// Records a packet that was just read.
+    fn note_received(&mut self, packet: &Packet) {
+        if let Some(now) = self.tap.now() {
+            if let Some(at) = self.arrived {
+                self.tap.pass(Moment::Arrived, at, packet);
+            }
+            self.tap.pass(Moment::Received, now, packet);
+        }
+    }
+
     fn keep(&mut self, now: Instant, packet: Packet) {
+        self.note_received(&packet);
         self.stats.received += 1;
         self.inbox.push_back(Received {
             packet,
@@ -89,21 +112,33 @@ impl Core {
     }
 
     /// Counts what became of a write.
-    fn outcome(&mut self, now: Instant, written: io::Result<usize>) -> SendOutcome {
+    fn outcome(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        written: io::Result<usize>,
+    ) -> SendOutcome {
         match written {
             Ok(_) => {
                 self.stats.sent += 1;
+                if let Some(now) = self.tap.now() {
+                    self.tap.pass(Moment::Written, now, packet);
+                }
                 SendOutcome::Accepted
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => self.refuse(Refusal::QueueFull),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.refuse(now, packet, Refusal::QueueFull)
+            }
             Err(error) => {
                 self.notice(now, &error);
-                self.refuse(Refusal::NotConnected)
+                self.refuse(now, packet, Refusal::NotConnected)
             }
         }
     }
 
-    fn refuse(&mut self, refusal: Refusal) -> SendOutcome {
+    fn refuse(&mut self, now: Instant, packet: &Packet, refusal: Refusal) -> SendOutcome {
+        self.tap
+            .note(Moment::Sending, now, packet, verdict(refusal));
         self.stats.count(refusal);
         SendOutcome::Refused(refusal)
     }

@@ -6,6 +6,7 @@
 mod cmd;
 mod out;
 mod raw;
+mod record;
 mod stop;
 mod timer;
 

@@ -58,6 +58,8 @@ pub struct Config {
     pub keys: Option<Keys>,
     /// Allows plain text to other machines.
     pub insecure: bool,
+    /// Collect what happens to single messages, for [`Endpoint::poll_trace`](crate::Endpoint::poll_trace).
+    pub trace: bool,
 }
 
 impl Default for Config {
@@ -80,6 +82,7 @@ impl Default for Config {
             reconnect: true,
             keys: None,
             insecure: false,
+            trace: false,
         }
     }
 }

@@ -29,6 +29,7 @@ use crate::session::Session;
 use crate::slab::{Key, Slab};
 use crate::stats::Stats;
 use crate::time::Epoch;
+use crate::trace::Trace;
 use crate::wire::frame::CloseReason;
 use crate::wire::{ConnectionId, DATA_HEAD, Datagram};
 use allowance::Allowance;
@@ -251,6 +252,25 @@ impl Endpoint {
             self.remove(peer.0);
         }
         message
+    }
+
+    /// Begins to collect what happens to single messages, or stops.
+    pub fn set_trace(&mut self, on: bool) {
+        self.config.trace = on;
+        for (_, peer) in self.peers.iter_mut() {
+            if let Some(session) = peer.session_mut() {
+                session.set_trace(on);
+            }
+        }
+    }
+
+    /// The next thing that happened to a message of any peer, where that is collected.
+    pub fn poll_trace(&mut self) -> Option<Trace> {
+        let sessions = self
+            .peers
+            .iter_mut()
+            .filter_map(|(_, peer)| peer.session_mut());
+        sessions.filter_map(|session| session.poll_trace()).next()
     }
 
     fn session(&self, peer: PeerId) -> Option<&Session> {

@@ -26,6 +26,7 @@ use crate::seq::{PacketNumber, Seq};
 use crate::slab::{Key, Slab};
 use crate::stats::SendStats;
 use crate::time::MAX_LIFE;
+use crate::trace::{Fate, Trace, Traces};
 use crate::wire::frame::part_overhead;
 use budget::Budget;
 use outgoing::Outgoing;
@@ -81,6 +82,7 @@ pub(crate) struct Sender {
     pub(crate) births: Beat,
     /// Messages that lately died before they left.
     dropped: VecDeque<MessageId>,
+    pub(crate) traces: Traces,
     pub(crate) stats: SendStats,
 }
 
@@ -108,6 +110,7 @@ impl Sender {
             limit: Limit::default(),
             births: Beat::default(),
             dropped: VecDeque::with_capacity(MAX_DROPPED),
+            traces: Traces::new(config.trace),
             stats: SendStats::default(),
         }
     }
@@ -244,8 +247,29 @@ impl Sender {
         };
         if message.alive() {
             message.superseded = true;
+            let unsent = message.state == State::Queued;
             self.stats.superseded += 1;
+            if unsent {
+                self.trace(now, key, Fate::Superseded);
+            }
             self.give_up(now, key);
+        }
+    }
+
+    /// For a log that asked for it.
+    fn trace(&mut self, now: Instant, key: Key, fate: Fate) {
+        if !self.traces.is_on() {
+            return;
+        }
+        if let Some(message) = self.messages.get(key) {
+            self.traces.push(Trace {
+                at: now,
+                stream: message.id.stream,
+                seq: message.id.seq,
+                attempt: message.attempts.min(255) as u8,
+                fate,
+                data: message.payload.clone(),
+            });
         }
     }
 

@@ -23,6 +23,7 @@ use crate::sent::SentLog;
 use crate::seq::Seq;
 use crate::stats::{Paces, Stats};
 use crate::time::Epoch;
+use crate::trace::{Trace, Traces};
 use crate::wire::frame::CloseReason;
 use crate::wire::{ConnectionId, DATA_HEAD};
 
@@ -142,6 +143,16 @@ impl Session {
             closed: None,
             stats: Stats::default(),
         }
+    }
+
+    /// The next thing that happened to a message, where that is collected.
+    pub(crate) fn poll_trace(&mut self) -> Option<Trace> {
+        self.sender.traces.pop()
+    }
+
+    /// Begins to collect what happens to messages, or stops.
+    pub(crate) fn set_trace(&mut self, on: bool) {
+        self.sender.traces = Traces::new(on);
     }
 
     /// Queues a message.

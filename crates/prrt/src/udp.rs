@@ -18,6 +18,7 @@ use crate::endpoint::{Endpoint, Event, PeerId, StrayStats};
 use crate::error::{Error, SendError};
 use crate::message::{Departure, Message, MessageId, Mode, Stream};
 use crate::stats::Stats;
+use crate::trace::Trace;
 use io::{Arrival, Io};
 
 /// Datagrams read before timers and the reader get their turn.
@@ -215,6 +216,16 @@ impl Driver {
     /// The next message from a peer.
     pub fn recv(&mut self, now: Instant, peer: PeerId, mode: Mode) -> Option<Message> {
         self.endpoint.recv(now, peer, mode)
+    }
+
+    /// Begins to collect what happens to single messages, or stops; see [`Driver::poll_trace`].
+    pub fn set_trace(&mut self, on: bool) {
+        self.endpoint.set_trace(on);
+    }
+
+    /// The next thing that happened to a message, where that is collected.
+    pub fn poll_trace(&mut self) -> Option<Trace> {
+        self.endpoint.poll_trace()
     }
 
     /// What happened since the last call, oldest first.

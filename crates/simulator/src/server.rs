@@ -1,6 +1,7 @@
 //! Serves a drone on a pseudo-terminal (CPX or syslink, as over the UART) and on UDP (one packet a datagram), on the calling
 //! thread. Requests are answered in the wake-up that brought them; it waits for descriptors and timers only.
 
+mod tap;
 mod tty;
 mod udp;
 
@@ -15,6 +16,7 @@ use crtp_uart::{Gone, PtyError};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use self::tap::DroneTap;
 use crate::Drone;
 use tty::Tty;
 use udp::Udp;
@@ -101,6 +103,16 @@ impl Server {
             udp: config.udp.map(Udp::bind).transpose()?,
             side: None,
         })
+    }
+
+    /// Records from now on what reaches the drone and what leaves it. `tap` is asked once for each end.
+    pub fn set_tap(&mut self, mut tap: impl FnMut() -> ::tap::Tap) {
+        if let Some(uart) = &mut self.uart {
+            uart.set_tap(DroneTap::new(tap()));
+        }
+        if let Some(udp) = &mut self.udp {
+            udp.set_tap(DroneTap::new(tap()));
+        }
     }
 
     /// The path a host opens.

@@ -125,7 +125,7 @@ impl<R: Role> Stream<R> {
         if expires.is_some_and(|at| at <= now) {
             return Err(SendError::Expired);
         }
-        self.outbox.push(packet, key, expires)
+        self.outbox.push(now, packet, key, expires)
     }
 
     /// The next packet that came in.
@@ -219,7 +219,7 @@ impl<R: Role> Stream<R> {
         if let Some(message) = self.system.pop_at(0) {
             return Some(system(message));
         }
-        let packet = self.outbox.pop(now)?;
+        let (packet, _) = self.outbox.pop(now)?;
         self.stats.sent += 1;
         Some(R::encode_on_stream(&packet))
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crtp::Packet;
 
 use super::credit::Token;
-use super::{Event, Phase, Role, Session};
+use super::{Arrived, Event, Phase, Role, Session};
 use crate::cpx::{Frame, Function, Item, System};
 
 /// A greeting is not repeated before this time: tokens that come in a row make one.
@@ -45,9 +45,13 @@ impl<R: Role> Session<R> {
         if !bytes.is_empty() {
             self.heard = now;
         }
+        if !self.decoder.is_partial() {
+            self.began = now;
+        }
         while let Some(item) = self.decoder.next(&mut bytes) {
             let inbound = Inbound::from(item);
             self.handle(now, inbound);
+            self.began = now;
         }
     }
 
@@ -63,6 +67,7 @@ impl<R: Role> Session<R> {
 
     fn handle_token(&mut self, now: Instant) {
         let token = self.credit.grant();
+        self.granted = now;
         self.stats.surplus_tokens += u64::from(token == Token::Surplus);
         if self.phase == Phase::Syncing {
             self.owed |= R::IS_HOST;
@@ -85,7 +90,7 @@ impl<R: Role> Session<R> {
             self.credit.unknown(now);
         }
         match data {
-            Inbound::Crtp(packet) => return self.queue(packet),
+            Inbound::Crtp(packet) => return self.queue(now, packet),
             Inbound::System(Some(message)) if !R::IS_HOST => self.raise(Event::System(message)),
             Inbound::BadCrtp => self.stats.bad_crtp += 1,
             Inbound::Token | Inbound::System(_) | Inbound::Other => self.stats.other_frames += 1,
@@ -94,14 +99,18 @@ impl<R: Role> Session<R> {
     }
 
     /// The frame beyond the inbox's size is kept in hand, as firmware does, and its token withheld.
-    fn queue(&mut self, packet: Packet) {
+    fn queue(&mut self, now: Instant, packet: Packet) {
         let waiting = self.inbox.len();
         if waiting > self.config.inbox {
             self.stats.overruns += 1;
             return;
         }
         self.stats.received += 1;
-        self.inbox.push_back(packet);
+        self.inbox.push_back(Arrived {
+            packet,
+            began: self.began,
+            whole: now,
+        });
         self.owed |= waiting < self.config.inbox;
     }
 

@@ -43,7 +43,7 @@ impl<R: Role> Session<R> {
             self.raise(Event::Stalled);
         }
         if due(self.presume_at()) {
-            self.presume();
+            self.presume(now);
         }
         if due(self.offer_at()) {
             self.offer(now);
@@ -80,8 +80,9 @@ impl<R: Role> Session<R> {
         self.credit.presume_at(after)
     }
 
-    fn presume(&mut self) {
+    fn presume(&mut self, now: Instant) {
         self.credit.presume();
+        self.granted = now;
         self.stats.presumed_tokens += 1;
         self.raise(Event::TokenPresumed);
     }

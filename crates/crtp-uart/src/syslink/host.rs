@@ -11,7 +11,7 @@ use crtp::{Admitted, Gate, Packet};
 use super::{Decoder, FrameBytes, to_drone};
 use crate::cpx;
 use crate::outbox::{Outbox, SendError};
-use crate::session::{Event, Phase, Stats};
+use crate::session::{Event, Leaving, Phase, Stats};
 use crate::wire::{HostSession, Wire};
 
 /// How often to ask for the downlink while nothing comes. The drone takes the link for lost after 1 s.
@@ -62,6 +62,7 @@ pub struct Host {
     stalled: bool,
     sync_timeout: Duration,
     stats: Stats,
+    leaving: Option<Leaving<Admitted>>,
     out: FrameBytes,
 }
 
@@ -90,6 +91,7 @@ impl Host {
             stalled: false,
             sync_timeout,
             stats: Stats::default(),
+            leaving: None,
             out: FrameBytes::new(),
         }
     }
@@ -135,8 +137,14 @@ impl Host {
     /// What to write next: a packet, else a question.
     fn next_packet(&mut self, now: Instant) -> Option<Admitted> {
         if self.phase == Phase::Up
-            && let Some(packet) = self.outbox.pop(now)
+            && let Some((packet, queued)) = self.outbox.pop(now)
         {
+            self.leaving = Some(Leaving {
+                packet,
+                queued,
+                head: queued,
+                clear: now,
+            });
             self.stats.sent += 1;
             return Some(packet);
         }
@@ -229,11 +237,15 @@ impl HostSession for Host {
         if expires.is_some_and(|at| at <= now) {
             return Err(SendError::Expired);
         }
-        self.outbox.push(packet, key, expires)
+        self.outbox.push(now, packet, key, expires)
     }
 
     fn recv(&mut self) -> Option<Packet> {
         self.inbox.pop_front()
+    }
+
+    fn take_leaving(&mut self) -> Option<Leaving<Admitted>> {
+        self.leaving.take()
     }
 
     /// There is no word for it: the drone notices the silence.

@@ -52,6 +52,8 @@ pub struct HostInfo {
     pub mono: MonoNs,
     /// The wall clock at that moment, ns since 1970.
     pub unix_ns: u64,
+    /// Identifies the machine's present uptime: logs with the same one share the monotonic clock. Empty: unknown.
+    pub boot: String,
 }
 
 impl HostInfo {
@@ -63,6 +65,7 @@ impl HostInfo {
             links: links.iter().map(|&link| link.to_owned()).collect(),
             mono: MonoNs::now(),
             unix_ns: since_1970.map_or(0, crate::time::duration_ns),
+            boot: boot_id(),
         }
     }
 
@@ -78,6 +81,7 @@ impl HostInfo {
             ("host".to_owned(), self.name.clone()),
             ("mono_ns".to_owned(), self.mono.0.to_string()),
             ("unix_ns".to_owned(), self.unix_ns.to_string()),
+            ("boot".to_owned(), self.boot.clone()),
         ];
         let links = self.links.iter().enumerate();
         links
@@ -92,11 +96,18 @@ impl HostInfo {
             name: metadata.get("host")?.clone(),
             mono: MonoNs(number("mono_ns")?),
             unix_ns: number("unix_ns")?,
+            boot: metadata.get("boot").cloned().unwrap_or_default(),
             links: (0..)
                 .map_while(|number| metadata.get(&format!("link.{number}")).cloned())
                 .collect(),
         })
     }
+}
+
+/// The kernel's name of this uptime; empty where it does not tell.
+fn boot_id() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
 }
 
 /// An open log.

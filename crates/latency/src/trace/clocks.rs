@@ -65,5 +65,6 @@ impl Offset {
 /// The later stage's stamp minus the earlier one's, each on its own host's clock; `None` on the same host.
 fn difference(packet: &Packet, (from, to): (Stage, Stage)) -> Option<i64> {
     let ((start_host, start), (end_host, end)) = (packet.at(from)?, packet.at(to)?);
-    (start_host != end_host).then(|| end.at.0.wrapping_sub(start.at.0).cast_signed())
+    (packet.clock(start_host) != packet.clock(end_host))
+        .then(|| end.at.0.wrapping_sub(start.at.0).cast_signed())
 }

@@ -1,128 +1,16 @@
 //! Where the time of a round trip goes: durations declared by name, packet by packet.
 
-use serde::Deserialize;
+mod plan;
 
+use super::clocks::Offset;
 use super::{Packet, Trace};
 use crate::histogram::{Histogram, Summary};
-use crate::record::Stage;
 
-/// The declaration that is used unless another is given.
-pub const DEFAULT_STAGES: &str = include_str!("stages.yaml");
+pub use plan::{DEFAULT_STAGES, StageError, StagePlan};
+use plan::{Resolved, Span};
+
 /// Packets shown one by one.
 const WORST: usize = 20;
-
-/// Why a declaration cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StageError {
-    /// No YAML of the expected form.
-    #[error("stages: {0}")]
-    Syntax(String),
-    /// A stamp that does not exist.
-    #[error("stages: {key} {value:?}: G0 to G7, B0 to B4, U0 to U4, D0 or D1")]
-    Unknown {
-        /// Which duration.
-        key: String,
-        /// As given.
-        value: String,
-    },
-    /// No packet has a single one of the durations.
-    #[error("no packet has both stamps of any declared duration ({packets} packets)")]
-    NoStamps {
-        /// Packets looked at.
-        packets: u64,
-    },
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPlan {
-    total: RawSpan,
-    durations: Vec<RawDuration>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawSpan {
-    from: String,
-    to: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawDuration {
-    name: String,
-    from: String,
-    to: String,
-    #[serde(default)]
-    minus: Option<[String; 2]>,
-}
-
-#[derive(Clone, Debug)]
-struct Duration {
-    name: String,
-    span: (Stage, Stage),
-    minus: Option<(Stage, Stage)>,
-}
-
-impl Duration {
-    /// ns; `None` without both stamps on one host, or where the part taken away is larger.
-    fn of(&self, packet: &Packet) -> Option<u64> {
-        let whole = packet.between(self.span.0, self.span.1)?;
-        match self.minus {
-            Some((from, to)) => whole.checked_sub(packet.between(from, to)?),
-            None => Some(whole),
-        }
-    }
-}
-
-/// Which durations to compute.
-#[derive(Clone, Debug)]
-pub struct StagePlan {
-    total: Duration,
-    durations: Vec<Duration>,
-}
-
-impl StagePlan {
-    /// Reads a declaration; see [`DEFAULT_STAGES`] for the form.
-    ///
-    /// # Errors
-    /// No such declaration, or a stamp that does not exist.
-    pub fn parse(text: &str) -> Result<Self, StageError> {
-        let raw: RawPlan =
-            serde_saphyr::from_str(text).map_err(|error| StageError::Syntax(error.to_string()))?;
-        let duration = |raw: RawDuration| {
-            let minus = raw
-                .minus
-                .map(|[from, to]| span(&raw.name, &from, &to))
-                .transpose()?;
-            Ok(Duration {
-                span: span(&raw.name, &raw.from, &raw.to)?,
-                minus,
-                name: raw.name,
-            })
-        };
-        let durations: Result<Vec<Duration>, StageError> =
-            raw.durations.into_iter().map(duration).collect();
-        Ok(Self {
-            total: Duration {
-                name: "total".to_owned(),
-                span: span("total", &raw.total.from, &raw.total.to)?,
-                minus: None,
-            },
-            durations: durations?,
-        })
-    }
-}
-
-fn span(key: &str, from: &str, to: &str) -> Result<(Stage, Stage), StageError> {
-    let stage = |value: &str| {
-        Stage::from_name(value).ok_or_else(|| StageError::Unknown {
-            key: key.to_owned(),
-            value: value.to_owned(),
-        })
-    };
-    Ok((stage(from)?, stage(to)?))
-}
 
 /// One packet: a value for each duration, in the order of the declaration, and the total; ns. What was not stamped
 /// is absent, so rows stay aligned.
@@ -143,6 +31,19 @@ pub struct Stages {
     pub names: Vec<String>,
     /// One row for each packet that has any of them.
     pub rows: Vec<StageRow>,
+    /// Durations from one host to another, where they can be told.
+    pub one_way: Vec<OneWay>,
+}
+
+/// A duration from one host to another.
+#[derive(Clone, Debug)]
+pub struct OneWay {
+    /// Its name.
+    pub name: String,
+    /// All values.
+    pub histogram: Histogram,
+    /// How far every value may be off, because it compares two clocks, ns; 0 on one clock.
+    pub uncertainty: i64,
 }
 
 impl Stages {
@@ -152,6 +53,7 @@ impl Stages {
     /// No packet has any of them.
     pub fn of(trace: &Trace, plan: &StagePlan) -> Result<Self, StageError> {
         let packets = trace.packets();
+        let plan = plan.resolve(trace);
         let rows: Vec<StageRow> = packets
             .iter()
             .map(|packet| StageRow {
@@ -165,8 +67,11 @@ impl Stages {
             let packets = packets.len() as u64;
             return Err(StageError::NoStamps { packets });
         }
-        let names = plan.durations.iter().map(|one| one.name.clone()).collect();
-        Ok(Self { names, rows })
+        Ok(Self {
+            names: plan.durations.iter().map(|one| one.name.clone()).collect(),
+            rows,
+            one_way: one_way(trace, &packets, &plan),
+        })
     }
 
     /// The values of a duration, ns; the total after the last.
@@ -226,6 +131,46 @@ impl Stages {
         rows.truncate(WORST);
         rows
     }
+}
+
+/// Durations across hosts; on two clocks only with a known offset.
+fn one_way(trace: &Trace, packets: &[Packet], plan: &Resolved) -> Vec<OneWay> {
+    let offset = Offset::of(trace);
+    let mut found = Vec::new();
+    for one in &plan.one_way {
+        let (mut histogram, mut uncertainty) = (Histogram::new(), 0);
+        for packet in packets {
+            if let Some((ns, doubt)) = across(packet, one.span, offset) {
+                histogram.record(ns);
+                uncertainty = uncertainty.max(doubt);
+            }
+        }
+        if !histogram.is_empty() {
+            found.push(OneWay {
+                name: one.name.clone(),
+                histogram,
+                uncertainty,
+            });
+        }
+    }
+    found
+}
+
+/// From one stage to another on whatever host, and how far that may be off; ns.
+fn across(packet: &Packet, (from, to): Span, offset: Option<Offset>) -> Option<(u64, i64)> {
+    let ((start_host, start), (end_host, end)) = (packet.at(from)?, packet.at(to)?);
+    let difference = end.at.0.cast_signed() - start.at.0.cast_signed();
+    if packet.clock(start_host) == packet.clock(end_host) {
+        return Some((u64::try_from(difference).ok()?, 0));
+    }
+    let offset = offset?;
+    let ahead = if from.is_ground() {
+        offset.middle()
+    } else {
+        -offset.middle()
+    };
+    let ns = u64::try_from(difference - ahead).ok()?;
+    Some((ns, offset.uncertainty()))
 }
 
 /// Figures of one duration.

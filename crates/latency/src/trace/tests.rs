@@ -27,6 +27,7 @@ fn log(name: &str, mut hops: Vec<Hop>) -> Contents {
         links: vec!["prrt".to_owned()],
         mono: MonoNs(0),
         unix_ns: 1_700_000_000_000_000_000,
+        boot: name.to_owned(),
     };
     Contents {
         host,
@@ -163,7 +164,8 @@ fn stage_sums_equal_end_to_end_to_the_nanosecond() {
     let stages = Stages::of(&two_hosts(0), &StagePlan::parse(DEFAULT_STAGES).unwrap()).unwrap();
     assert_eq!(stages.rows.len(), 50);
     for row in &stages.rows {
-        let sum: u64 = row.durations.iter().map(|ns| ns.unwrap()).sum();
+        let sum: u64 = row.durations.iter().flatten().sum();
+        assert!(row.durations.iter().all(Option::is_some), "{row:?}");
         assert_eq!(Some(sum), row.total, "{row:?}");
     }
     assert_eq!(stages.names[1], "network");
@@ -206,11 +208,12 @@ fn stamps_missing_in_30_percent_are_absent_counted_and_rows_stay_aligned() {
     let stages = Stages::of(&holed, &StagePlan::parse(DEFAULT_STAGES).unwrap()).unwrap();
     let summaries = stages.summaries();
     let missing: Vec<u64> = summaries.iter().map(|stage| stage.missing).collect();
-    assert_eq!(missing, [0, 0, 0, 15, 15, 0, 0, 0, 0]);
+    assert_eq!(missing, [0, 0, 0, 0, 15, 15, 0, 0, 0, 0]);
     assert!(summaries.iter().all(|stage| stage.summary.min > Some(0.0)));
     for row in &stages.rows {
-        assert_eq!(row.durations[3].is_none(), row.id % 10 < 3);
-        assert_eq!(row.durations[7], Some(50 * US));
+        assert_eq!(row.durations[4].is_none(), row.id % 10 < 3);
+        assert_eq!(row.durations[5].is_none(), row.id % 10 < 3);
+        assert_eq!(row.durations[8], Some(50 * US));
     }
 }
 
@@ -266,12 +269,53 @@ fn empty_single_unanswered_and_equal_logs_give_a_clear_answer() {
 }
 
 #[test]
+fn one_way_stages_carry_their_uncertainty_and_are_exact_on_one_clock() {
+    let plan = StagePlan::parse(DEFAULT_STAGES).unwrap();
+    let far = Stages::of(&two_hosts(3_000_000), &plan).unwrap();
+    let names: Vec<_> = far.one_way.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["network out", "network back"]);
+    let (out, back) = (&far.one_way[0], &far.one_way[1]);
+    assert!(out.uncertainty > 0 && out.histogram.len() == 50);
+    let truth = 3_000_000.0 - 12_000.0;
+    let doubt = out.uncertainty as f64;
+    assert!((out.histogram.quantile(0.5).unwrap() - truth).abs() <= doubt * 1.01);
+    assert!(back.uncertainty == out.uncertainty);
+    let mut near = two_hosts(0);
+    near.clocks = [0, 0].into();
+    let near = Stages::of(&near, &plan).unwrap();
+    assert_eq!(near.one_way[0].uncertainty, 0);
+    assert_eq!(near.one_way[0].histogram.summary().min, Some(2_988.0));
+}
+
+#[test]
+fn alternatives_of_a_stamp_are_settled_once_for_a_run() {
+    let plan = "stamps: {out: [U2, U1]}\ntotal: {from: U0, to: U4}\ndurations:\n  - {name: wire, from: U1, to: out}\n  \
+                - {name: drone, from: out, to: U4}";
+    let mut holed = two_hosts(0);
+    holed
+        .hops
+        .retain(|(_, hop)| hop.stage != Stage::U2 || hop.packet == 1);
+    let stages = Stages::of(&holed, &StagePlan::parse(plan).unwrap()).unwrap();
+    assert_eq!(stages.names, ["wire", "drone"]);
+    assert_eq!(stages.summaries()[1].missing, 0);
+    assert_eq!(stages.rows.len(), 1, "only one packet has the stamp");
+    holed.hops.retain(|(_, hop)| hop.stage != Stage::U2);
+    let stages = Stages::of(&holed, &StagePlan::parse(plan).unwrap()).unwrap();
+    assert_eq!(
+        stages.names,
+        ["drone"],
+        "no zero stands for a stage nobody stamped"
+    );
+    assert_eq!(stages.rows.len(), 50);
+}
+
+#[test]
 fn stage_declarations_are_checked() {
     let refused = |text: &str| StagePlan::parse(text).unwrap_err().to_string();
     let unknown = refused("total: {from: G0, to: G9}\ndurations: []");
     assert_eq!(
         unknown,
-        "stages: total \"G9\": G0 to G7, B0 to B4, U0 to U4, D0 or D1"
+        "stages: total \"G9\": G0 to G7, B0 to B4, UQ, U0, UC, U1 to U5, D0, D1 or a declared stamp"
     );
     assert!(refused("total: {from: G0, to: G7}\ndurations: []\nextra: 1").starts_with("stages: "));
     assert!(refused("").starts_with("stages: "));
@@ -351,4 +395,44 @@ fn a_perfetto_trace_has_one_flow_for_each_packet_across_hosts() {
             .count(),
         2
     );
+}
+
+#[test]
+fn age_of_information_of_a_hand_written_stream() {
+    // Made every 10 ms, known after 2 ms; the third is lost, the fourth comes after the fifth.
+    let setpoint = |packet: u64, made: u64, came: u64| {
+        let at = |us, stage| Hop {
+            reason: Reason::Setpoint,
+            ..hop(us, packet, stage)
+        };
+        [at(made, Stage::G0), at(came, Stage::D0)]
+    };
+    let mut hops: Vec<Hop> = [
+        setpoint(1, 0, 2_000),
+        setpoint(2, 10_000, 12_000),
+        setpoint(4, 30_000, 45_000),
+        setpoint(5, 40_000, 42_000),
+    ]
+    .concat();
+    hops.push(hop(20_000, 3, Stage::G0));
+    let ages = Age::of(&trace(hops));
+    assert_eq!(ages.len(), 1);
+    let age = &ages[0];
+    assert_eq!((age.updates, age.stale, age.uncertainty), (3, 1, 0));
+    let peaks = age.peaks.summary();
+    assert_eq!((peaks.min, peaks.max), (Some(12_000.0), Some(32_000.0)));
+    // From 2 to 12 ms the age grows from 2 to 12 ms, from 12 to 42 ms from 2 to 32 ms.
+    let area =
+        (12.0_f64.powi(2) - 2.0_f64.powi(2)) / 2.0 + (32.0_f64.powi(2) - 2.0_f64.powi(2)) / 2.0;
+    assert!((age.average / 1e6 - area / 40.0).abs() < 1e-9);
+}
+
+#[test]
+fn fates_count_every_record_once() {
+    let fates = fates(&twelve());
+    assert_eq!(fates.values().sum::<u64>(), 24);
+    let duplicates = fates
+        .iter()
+        .filter(|(fate, _)| fate.verdict == Verdict::Duplicate);
+    assert_eq!(duplicates.map(|(_, count)| count).sum::<u64>(), 1);
 }

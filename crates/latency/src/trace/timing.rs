@@ -50,6 +50,8 @@ pub struct Ipt {
     pub packets: u64,
     /// Gaps, ns.
     pub gaps: Histogram,
+    /// The same gaps in order of time.
+    pub samples: Vec<u64>,
     /// Gaps by the reason of the packet that ends them.
     pub by_reason: BTreeMap<&'static str, Histogram>,
 }
@@ -73,6 +75,7 @@ impl Ipt {
             stage,
             packets: 0,
             gaps: Histogram::new(),
+            samples: Vec::new(),
             by_reason: BTreeMap::new(),
         };
         let mut last: BTreeMap<(usize, u8), MonoNs> = BTreeMap::new();
@@ -87,6 +90,7 @@ impl Ipt {
 
     fn gap(&mut self, hop: &Hop, ns: u64) {
         self.gaps.record(ns);
+        self.samples.push(ns);
         self.by_reason
             .entry(hop.reason.name())
             .or_default()
@@ -118,6 +122,8 @@ pub struct Rtt {
     pub reordered: u64,
     /// From the first sending to the first answer, ns: the paper's round trip.
     pub first: Histogram,
+    /// The same round trips, in order of the packets' identities.
+    pub samples: Vec<u64>,
     /// From the last sending before the first answer, ns: what the link itself took.
     pub last: Histogram,
     /// Round trips from the first sending, by CRTP port and channel.
@@ -158,6 +164,7 @@ impl Rtt {
             duplicates: 0,
             reordered: 0,
             first: Histogram::new(),
+            samples: Vec::new(),
             last: Histogram::new(),
             by_port: BTreeMap::new(),
         }
@@ -191,6 +198,7 @@ impl Rtt {
             .find(|hop| hop.at <= answer.at)
             .unwrap_or(first);
         self.first.record(answer.at.since(first.at));
+        self.samples.push(answer.at.since(first.at));
         self.last.record(answer.at.since(last.at));
         let port = (first.port(), first.channel());
         self.by_port

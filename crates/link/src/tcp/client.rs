@@ -16,6 +16,7 @@ use super::{Connection, prepare};
 use crate::interface::{
     Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
 };
+use crate::tap::LinkTap;
 
 /// First pause before the next call; doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -186,18 +187,26 @@ impl Link for TcpClient {
 
     fn send(&mut self, now: Instant, outgoing: &Outgoing) -> SendOutcome {
         if self.phase != Phase::Up {
-            return self.connection.refuse(Refusal::NotConnected);
+            return self
+                .connection
+                .refuse(now, &outgoing.packet, Refusal::NotConnected);
         }
         let admitted = match self.gate.admit(&outgoing.packet) {
             Ok(packet) => packet,
-            Err(reject) => return self.connection.refuse(Refusal::Unsafe(reject.reason())),
+            Err(reject) => {
+                return self.connection.refuse(
+                    now,
+                    &outgoing.packet,
+                    Refusal::Unsafe(reject.reason()),
+                );
+            }
         };
         match self.connection.queue(now, admitted, outgoing) {
             Ok(()) => {
                 self.transmit(now);
                 SendOutcome::Accepted
             }
-            Err(refusal) => self.connection.refuse(refusal),
+            Err(refusal) => self.connection.refuse(now, &outgoing.packet, refusal),
         }
     }
 
@@ -220,6 +229,10 @@ impl Link for TcpClient {
 
     fn stats(&self) -> LinkStats {
         self.connection.stats()
+    }
+
+    fn set_tap(&mut self, tap: LinkTap) {
+        self.connection.tap = tap;
     }
 
     fn close(&mut self, now: Instant) {

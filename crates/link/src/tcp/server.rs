@@ -14,6 +14,7 @@ use super::{Connection, prepare};
 use crate::interface::{
     Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
 };
+use crate::tap::LinkTap;
 use crate::throttle::Throttle;
 
 /// A connection that is silent for this long gives way to one that waits; cflib sends an echo request every 100 ms.
@@ -171,14 +172,16 @@ impl Link for TcpServer {
 
     fn send(&mut self, now: Instant, outgoing: &Outgoing) -> SendOutcome {
         if !self.is_client {
-            return self.connection.refuse(Refusal::NotConnected);
+            return self
+                .connection
+                .refuse(now, &outgoing.packet, Refusal::NotConnected);
         }
         match self.connection.queue(now, outgoing.packet, outgoing) {
             Ok(()) => {
                 self.transmit(now);
                 SendOutcome::Accepted
             }
-            Err(refusal) => self.connection.refuse(refusal),
+            Err(refusal) => self.connection.refuse(now, &outgoing.packet, refusal),
         }
     }
 
@@ -200,6 +203,10 @@ impl Link for TcpServer {
 
     fn stats(&self) -> LinkStats {
         self.connection.stats()
+    }
+
+    fn set_tap(&mut self, tap: LinkTap) {
+        self.connection.tap = tap;
     }
 
     fn close(&mut self, now: Instant) {

@@ -15,6 +15,8 @@ use super::{Core, Datagram, read};
 use crate::interface::{
     Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
 };
+use crate::stamp;
+use crate::tap::{LinkTap, Moment};
 
 /// Time between two scan bytes while nobody answers.
 const PROBE_PERIOD: Duration = Duration::from_millis(250);
@@ -175,10 +177,13 @@ impl Link for UdpClient {
 
     fn send(&mut self, now: Instant, outgoing: &Outgoing) -> SendOutcome {
         if let Some(refusal) = self.objection(now, outgoing) {
-            return self.core.refuse(refusal);
+            return self.core.refuse(now, &outgoing.packet, refusal);
+        }
+        if let Some(now) = self.core.tap.now() {
+            self.core.tap.pass(Moment::Sending, now, &outgoing.packet);
         }
         let written = self.write(now, &outgoing.packet);
-        self.core.outcome(now, written)
+        self.core.outcome(now, &outgoing.packet, written)
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -191,6 +196,13 @@ impl Link for UdpClient {
 
     fn stats(&self) -> LinkStats {
         self.core.stats
+    }
+
+    fn set_tap(&mut self, tap: LinkTap) {
+        if tap.is_on() {
+            stamp::enable(&self.socket);
+        }
+        self.core.tap = tap;
     }
 
     fn close(&mut self, _now: Instant) {

@@ -15,6 +15,8 @@ use super::{Core, Datagram, read};
 use crate::interface::{
     Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
 };
+use crate::stamp;
+use crate::tap::{LinkTap, Moment};
 
 /// A port and who speaks there.
 #[derive(Debug)]
@@ -127,7 +129,7 @@ impl UdpServer {
                 written = written.or(sent);
             }
         }
-        self.core.outcome(now, written)
+        self.core.outcome(now, packet, written)
     }
 }
 
@@ -189,10 +191,15 @@ impl Link for UdpServer {
 
     fn send(&mut self, now: Instant, outgoing: &Outgoing) -> SendOutcome {
         if self.clients() == 0 {
-            return self.core.refuse(Refusal::NotConnected);
+            return self
+                .core
+                .refuse(now, &outgoing.packet, Refusal::NotConnected);
         }
         if outgoing.expires.is_some_and(|expires| expires <= now) {
-            return self.core.refuse(Refusal::Expired);
+            return self.core.refuse(now, &outgoing.packet, Refusal::Expired);
+        }
+        if let Some(now) = self.core.tap.now() {
+            self.core.tap.pass(Moment::Sending, now, &outgoing.packet);
         }
         self.write(now, &outgoing.packet)
     }
@@ -211,6 +218,15 @@ impl Link for UdpServer {
 
     fn stats(&self) -> LinkStats {
         self.core.stats
+    }
+
+    fn set_tap(&mut self, tap: LinkTap) {
+        if tap.is_on() {
+            self.desks
+                .iter()
+                .for_each(|desk| stamp::enable(&desk.socket));
+        }
+        self.core.tap = tap;
     }
 
     fn close(&mut self, _now: Instant) {

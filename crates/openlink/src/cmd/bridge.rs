@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use bridge_core::{Bridge, BridgeEvent, LinkLoss, Safety};
+use link::tap::Place;
 use link::{Event, Link, Reactor, Role, State, Uri};
 
+use crate::record::{self, Recording};
 use crate::stop::Stop;
 use crate::timer;
 
@@ -46,6 +48,8 @@ pub(crate) struct Args {
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    record: record::Args,
 }
 
 impl Args {
@@ -66,6 +70,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let ends = Ends::of(&args)?;
     timer::make_exact();
     let mut joined = Joined::open(&args, ends)?;
+    let recording = args
+        .record
+        .start("bridge", &[&args.from.to_string(), &args.to.to_string()]);
+    joined.record(&recording, ends);
     let stop = Stop::install(&joined.reactor.waker()).context("cannot listen for signals")?;
     tracing::info!(
         "bridging {} and {}; {}",
@@ -78,6 +86,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         joined.turn(None)?;
     }
     joined.finish()?;
+    recording.finish();
     report::print(&args, started.elapsed(), &joined.summary());
     Ok(ExitCode::SUCCESS)
 }
@@ -148,6 +157,24 @@ impl Joined {
             bridge: Bridge::new(ends.guarded.then(|| args.safety())),
             drone_is_from: ends.drone_is_from,
         })
+    }
+
+    /// Places: at the drone, or on the ground where a further bridge is nearer to it.
+    fn record(&mut self, recording: &Recording, ends: Ends) {
+        let (client, drone) = if ends.guarded {
+            (Place::Ground, Place::Drone)
+        } else {
+            (Place::Client, Place::Network)
+        };
+        let (from, to) = if ends.drone_is_from {
+            (drone, client)
+        } else {
+            (client, drone)
+        };
+        self.links[0].set_tap(recording.tap(0, from));
+        self.links[1].set_tap(recording.tap(1, to));
+        self.bridge
+            .set_tap(recording.tap(u8::from(ends.drone_is_from), client));
     }
 
     /// Waits for work, at most until `until`, and does it.

@@ -18,6 +18,7 @@ use latency::{Host, Identity, Measurement, Mode, Payload, Plan, Results, Row, Su
 use link::Uri;
 
 use crate::out;
+use crate::record;
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -60,6 +61,8 @@ pub(crate) struct Args {
     /// Print the results file's content instead of a summary.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    record: record::Args,
 }
 
 impl Args {
@@ -122,10 +125,13 @@ fn scheme(uri: &Uri) -> &'static str {
 /// Measures and reports. The exit code says whether anything was received.
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let plan = args.plan()?;
+    let recording = args.record.start("ping", &[&args.uri.to_string()]);
     let measurement = match args.echo {
-        Echo::Crtp => crtp_echo::run(&args.uri, plan)?,
-        Echo::Relay => relay_echo::run(&args.uri, plan)?,
+        Echo::Crtp => crtp_echo::run(&args.uri, plan, &recording),
+        Echo::Relay => relay_echo::run(&args.uri, plan, &recording),
     };
+    recording.finish();
+    let measurement = measurement?;
     report(&args, &measurement)
 }
 

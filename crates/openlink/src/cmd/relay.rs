@@ -4,13 +4,15 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use latency::MonoNs;
-use latency::wire::stamp_echo;
+use latency::wire::{read_header, stamp_echo};
 use link::{Role, Uri};
 use prrt::udp::Driver;
 use prrt::{Event, Message, Mode, PeerId};
+use tap::{Direction, Stage};
 
 use crate::out;
 use crate::raw::{self, Raw};
+use crate::record::{self, Messages};
 
 /// Command line of `openlink relay`.
 #[derive(Debug, clap::Args)]
@@ -20,6 +22,8 @@ pub(crate) struct Args {
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    record: record::Args,
 }
 
 /// What happened to the messages.
@@ -33,6 +37,8 @@ struct Summary {
 /// Echoes until SIGINT or SIGTERM.
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut relay = Relay::open(&args.uri)?;
+    let recording = args.record.start("relay", &[&args.uri.to_string()]);
+    relay.messages = Messages::new(recording.raw_tap());
     tracing::info!(uri = %args.uri, "echoing");
     while !relay.raw.stop.requested() {
         let now = relay.raw.turn(None)?;
@@ -40,6 +46,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         relay.echo_all(now);
     }
     relay.say_goodbye();
+    recording.finish();
     relay.print(args.json);
     Ok(ExitCode::SUCCESS)
 }
@@ -48,6 +55,7 @@ struct Relay {
     raw: Raw,
     peers: Vec<PeerId>,
     summary: Summary,
+    messages: Messages,
 }
 
 impl Relay {
@@ -63,6 +71,7 @@ impl Relay {
             raw: Raw::around(driver)?,
             peers: Vec::new(),
             summary: Summary::default(),
+            messages: Messages::default(),
         })
     }
 
@@ -94,11 +103,16 @@ impl Relay {
 
     fn echo(&mut self, peer: PeerId, message: Message) {
         let (stream, life, received) = (message.stream, message.remaining, MonoNs::now());
+        let sequence = read_header(&message.data).map_or(0, |probe| probe.sequence);
+        self.messages
+            .note(Stage::B1, Direction::Up, sequence, &message.data);
         let mut payload = message.data.into_vec();
         if !stamp_echo(&mut payload, received, MonoNs::now()) {
             self.summary.not_probes += 1;
             return;
         }
+        self.messages
+            .note(Stage::B3, Direction::Down, sequence, &payload);
         match self
             .raw
             .driver

@@ -13,6 +13,7 @@ use anyhow::Context as _;
 use simulator::{Config, Drone, Framing, Report, Server, ServerConfig};
 
 use crate::out;
+use crate::record;
 use crate::stop::Stop;
 
 /// Command line of `openlink sim`.
@@ -34,6 +35,8 @@ pub(crate) struct Args {
     /// Prints what happened as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    record: record::Args,
     /// Waits to be armed, as brushless drones do.
     #[arg(long)]
     no_auto_arm: bool,
@@ -84,7 +87,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut server = Server::open(&args.server()?, now)?;
     let mut drone = Drone::new(args.drone(), now);
     announce(&server);
+    let recording = args.record.start("sim", &["drone"]);
+    server.set_tap(|| recording.raw_tap());
     let served = server.run(&mut drone, &stream);
+    recording.finish();
     let report = drone.report();
     publish(&args, &report)?;
     served?;

@@ -10,7 +10,9 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use latency::Stage;
 use latency::trace::export::{self, Header};
-use latency::trace::{DEFAULT_STAGES, Ipt, Offset, Rtt, StagePlan, Stages, Trace, page};
+use latency::trace::{
+    Age, DEFAULT_STAGES, Ipt, Offset, Rtt, StagePlan, Stages, Trace, compare, page,
+};
 
 mod show;
 
@@ -43,6 +45,28 @@ enum What {
         /// YAML file that declares the durations.
         #[arg(long, value_name = "FILE")]
         stages: Option<PathBuf>,
+    },
+    /// How old the newest is that the drone and the application know.
+    Age {
+        #[command(flatten)]
+        input: Input,
+    },
+    /// What became of packets, place by place: passed, superseded, expired, dropped and why.
+    Fates {
+        #[command(flatten)]
+        input: Input,
+    },
+    /// One run against another, with 95 % intervals.
+    Compare {
+        /// Packet logs of the run to compare with.
+        #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+        base: Vec<PathBuf>,
+        /// Packet logs of the other run.
+        #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+        other: Vec<PathBuf>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// The records for other tools.
     Export {
@@ -87,7 +111,8 @@ enum Format {
 }
 
 fn stage(name: &str) -> Result<Stage, String> {
-    Stage::from_name(name).ok_or_else(|| "G0 to G7, B0 to B4, U0 to U4, D0 or D1".to_owned())
+    Stage::from_name(name)
+        .ok_or_else(|| "G0 to G7, B0 to B4, UQ, U0, UC, U1 to U5, D0 or D1".to_owned())
 }
 
 /// Answers. Exits with 1 when the logs hold nothing to answer from.
@@ -111,6 +136,15 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             chart(&input, &trace, None, None, Some(&stages))?;
             show::stages(&stages, Offset::of(&trace), input.json);
         }
+        What::Age { input } => {
+            let ages = Age::of(&open(&input.files)?);
+            if ages.is_empty() {
+                anyhow::bail!("no stream was recorded at both ends of the way");
+            }
+            show::ages(&ages, input.json);
+        }
+        What::Fates { input } => show::fates(&open(&input.files)?, input.json),
+        What::Compare { base, other, json } => compare_runs(&open(&base)?, &open(&other)?, json)?,
         What::Export {
             files,
             to,
@@ -127,6 +161,17 @@ fn open(files: &[PathBuf]) -> anyhow::Result<Trace> {
         tracing::warn!("{warning}");
     }
     Ok(trace)
+}
+
+fn compare_runs(base: &Trace, other: &Trace, json: bool) -> anyhow::Result<()> {
+    let (rtt, other_rtt) = (Rtt::of(base)?, Rtt::of(other)?);
+    let (ipt, other_ipt) = (Ipt::of(base, None)?, Ipt::of(other, None)?);
+    let parts = [
+        ("round trip", compare(&rtt.samples, &other_rtt.samples)),
+        ("between packets", compare(&ipt.samples, &other_ipt.samples)),
+    ];
+    show::comparison(&parts, json);
+    Ok(())
 }
 
 fn plan(path: Option<&Path>) -> anyhow::Result<StagePlan> {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::Sender;
 use super::outgoing::{Outgoing, State};
 use crate::slab::Key;
+use crate::trace::Fate;
 
 /// Allowance for the rest of the way of a message that has waited.
 const MARGIN: Duration = Duration::from_millis(1);
@@ -62,6 +63,9 @@ impl Sender {
         } else {
             &mut self.stats.expired_unconfirmed
         }) += 1;
+        if unsent {
+            self.trace(now, key, Fate::Expired);
+        }
         self.give_up(now, key);
     }
 

@@ -9,6 +9,7 @@ use crate::planner::{self, Path};
 use crate::sent::PartRef;
 use crate::slab::Key;
 use crate::time::Span;
+use crate::trace::Fate;
 use crate::wire::Writer;
 use crate::wire::frame::{Fragment, Order, Part};
 
@@ -191,6 +192,8 @@ impl Sender {
         }
         let part = part(message, moment.now, order, None, message.attempts > 0)?;
         part.emit(out)?;
+        self.trace(moment.now, key, Fate::Sent);
+        let message = self.messages.get_mut(key)?;
         message.attempts += 1;
         message.state = State::Flying;
         message.first_sent.get_or_insert(moment.now);

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use crtp_uart::{Gone, PtyError};
 
+use super::tap::DroneTap;
 use crate::Drone;
 
 /// How packets are framed on the serial line.
@@ -24,6 +25,9 @@ pub enum Framing {
 
 /// A drone's serial line.
 pub(super) trait Tty: Debug + Send {
+    /// Records from now on what reaches the drone and what leaves it.
+    fn set_tap(&mut self, tap: DroneTap);
+
     /// What a host opens.
     fn path(&self) -> &Path;
 

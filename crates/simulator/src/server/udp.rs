@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crtp::{MAX_PACKET, Packet};
 
 use super::ServeError;
+use super::tap::DroneTap;
 use crate::Drone;
 
 /// A client that is silent for this long is gone; cflib sends an echo request every 100 ms.
@@ -21,6 +22,7 @@ pub(super) struct Udp {
     socket: UdpSocket,
     address: SocketAddr,
     client: Option<(SocketAddr, Instant)>,
+    tap: DroneTap,
 }
 
 impl Udp {
@@ -33,7 +35,12 @@ impl Udp {
             socket,
             address,
             client: None,
+            tap: DroneTap::default(),
         })
+    }
+
+    pub(super) fn set_tap(&mut self, tap: DroneTap) {
+        self.tap = tap;
     }
 
     pub(super) const fn address(&self) -> SocketAddr {
@@ -88,6 +95,7 @@ impl Udp {
         } else {
             self.client = Some((from, now));
         }
+        self.tap.received(&packet);
         drone.handle_packet(now, &packet);
         !packet.is_null()
     }
@@ -98,6 +106,7 @@ impl Udp {
             return;
         };
         while let Some(packet) = drone.poll_transmit() {
+            self.tap.sent(&packet);
             self.send(&packet, client, drone);
         }
     }

@@ -7,16 +7,18 @@ use crtp::{Channel, MAX_DATA, Packet, Port};
 use latency::probe::HELLO;
 use latency::wire::{TAG_LEN, read_tag, tag};
 use latency::{Anchor, Measurement, MonoNs, Phase, Plan, Probe, Prober};
+use link::tap::{LinkTap, Moment, Place};
 use link::{Class, Event, Link, Outgoing, Reactor, Received, Role, SendOutcome, State, Uri};
 
 use super::progress::Progress;
+use crate::record::Recording;
 use crate::stop::Stop;
 use crate::timer;
 
 /// Header of an echo, reserved bits masked.
 const ECHO: u8 = 0xf0;
 
-pub(super) fn run(uri: &Uri, plan: Plan) -> anyhow::Result<Measurement> {
+pub(super) fn run(uri: &Uri, plan: Plan, recording: &Recording) -> anyhow::Result<Measurement> {
     if !(TAG_LEN..=MAX_DATA).contains(&plan.bytes) {
         bail!(
             "--bytes is {}, allowed for the drone's echo: {TAG_LEN} to {MAX_DATA}",
@@ -24,6 +26,7 @@ pub(super) fn run(uri: &Uri, plan: Plan) -> anyhow::Result<Measurement> {
         );
     }
     let mut run = Run::open(uri, plan)?;
+    run.record(uri, recording);
     run.measure(uri)
 }
 
@@ -35,6 +38,8 @@ struct Run {
     prober: Prober,
     /// What the link said last, for the case that nothing ever answers.
     said: String,
+    /// The application's and the library's part of the way.
+    tap: LinkTap,
 }
 
 impl Run {
@@ -49,7 +54,18 @@ impl Run {
             anchor: Anchor::now(),
             prober: Prober::new(plan, MonoNs::now())?,
             said: String::new(),
+            tap: LinkTap::off(),
         })
+    }
+
+    fn record(&mut self, uri: &Uri, recording: &Recording) {
+        let place = if uri.faces_drone(Role::To) {
+            Place::Drone
+        } else {
+            Place::Network
+        };
+        self.links[0].set_tap(recording.tap(0, place));
+        self.tap = recording.tap(0, Place::Client);
     }
 
     fn measure(&mut self, uri: &Uri) -> anyhow::Result<Measurement> {
@@ -114,12 +130,19 @@ impl Run {
         }
         if let Some(echo) = read_tag(received.packet.data(), self.prober.plan().run_id) {
             self.prober.handle_echo(MonoNs::now(), &echo);
+            if let Some(now) = self.tap.now() {
+                self.tap.pass(Moment::Sending, now, &received.packet);
+            }
         }
     }
 
     fn send(&mut self, probe: &Probe) -> anyhow::Result<()> {
+        let packet = packet(probe)?;
+        if let Some(now) = self.tap.now() {
+            self.tap.pass(Moment::Received, now, &packet);
+        }
         let outgoing = Outgoing {
-            packet: packet(probe)?,
+            packet,
             class: Class::Ordered,
             expires: None,
         };

@@ -9,15 +9,17 @@ use latency::{Anchor, Measurement, MonoNs, Phase, Plan, Probe, Prober};
 use link::Uri;
 use prrt::udp::Driver;
 use prrt::{Mode, PeerId, Stream};
+use tap::{Direction, Stage};
 
 use super::progress::Progress;
 use crate::raw::{self, Raw};
+use crate::record::{Messages, Recording};
 use crate::timer;
 
 /// The stream that probes and echoes use; each dies with the plan's time-out.
 const STREAM: Stream = Stream::Ordered(0);
 
-pub(super) fn run(uri: &Uri, plan: Plan) -> anyhow::Result<Measurement> {
+pub(super) fn run(uri: &Uri, plan: Plan, recording: &Recording) -> anyhow::Result<Measurement> {
     if !(HEADER_LEN..=MAX_BYTES).contains(&plan.bytes) {
         bail!(
             "--bytes is {}, allowed for a relay's echo: {HEADER_LEN} to {MAX_BYTES}",
@@ -25,6 +27,7 @@ pub(super) fn run(uri: &Uri, plan: Plan) -> anyhow::Result<Measurement> {
         );
     }
     let mut run = Run::open(uri, plan)?;
+    run.messages = Messages::new(recording.raw_tap());
     run.measure(uri)
 }
 
@@ -34,6 +37,7 @@ struct Run {
     anchor: Anchor,
     prober: Prober,
     payload: Vec<u8>,
+    messages: Messages,
 }
 
 impl Run {
@@ -47,6 +51,7 @@ impl Run {
             peer,
             anchor: Anchor::now(),
             payload: vec![0; plan.bytes],
+            messages: Messages::default(),
             prober: Prober::new(plan, MonoNs::now())?,
         })
     }
@@ -83,6 +88,8 @@ impl Run {
         self.log_events();
         while let Some(message) = self.raw.driver.recv(now, self.peer, Mode::Asap) {
             if let Some(echo) = read_header(&message.data) {
+                self.messages
+                    .note(Stage::G6, Direction::Down, echo.sequence, &message.data);
                 self.prober.handle_echo(MonoNs::now(), &echo);
             }
         }
@@ -106,6 +113,12 @@ impl Run {
         let length = probe.bytes.max(HEADER_LEN);
         let life = Some(self.prober.plan().timeout);
         let fits = write_header(&mut self.payload, probe);
+        self.messages.note(
+            Stage::G2,
+            Direction::Up,
+            probe.sequence,
+            &self.payload[..length],
+        );
         let sent = self.raw.driver.send(
             Instant::now(),
             self.peer,

@@ -9,6 +9,7 @@ use crtp_uart::cpx::System;
 use crtp_uart::session::Phase;
 use crtp_uart::{Config, Device, Event, Gone, Pty, PtyError, Pump, Session};
 
+use super::super::tap::DroneTap;
 use super::Tty;
 use crate::{Drone, Hazard};
 
@@ -21,6 +22,7 @@ pub(super) struct Line {
     pump: Pump,
     session: Session<Device>,
     client: bool,
+    tap: DroneTap,
     bad_xor: u64,
     oversize: u64,
 }
@@ -32,6 +34,7 @@ impl Line {
             pump: Pump::new(),
             session: Session::device(Config::device(), now),
             client: false,
+            tap: DroneTap::default(),
             bad_xor: 0,
             oversize: 0,
         })
@@ -44,6 +47,7 @@ impl Line {
         }
         while let Some(packet) = self.session.recv() {
             heard = true;
+            self.tap.received(&packet);
             drone.handle_packet(now, &packet);
         }
         self.note_damage(now, drone);
@@ -77,6 +81,7 @@ impl Line {
             let Some(packet) = drone.poll_transmit() else {
                 break;
             };
+            self.tap.sent(&packet);
             // There is room and the session is up, so that nothing is refused.
             fed |= self.session.send(now, packet, None, None).is_ok();
         }
@@ -85,6 +90,10 @@ impl Line {
 }
 
 impl Tty for Line {
+    fn set_tap(&mut self, tap: DroneTap) {
+        self.tap = tap;
+    }
+
     fn path(&self) -> &Path {
         self.pty.host_path()
     }

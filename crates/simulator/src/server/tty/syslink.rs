@@ -8,6 +8,7 @@ use std::time::Instant;
 use crtp_uart::syslink::Device;
 use crtp_uart::{Gone, Pty, PtyError, Pump};
 
+use super::super::tap::DroneTap;
 use super::Tty;
 use crate::Drone;
 
@@ -16,6 +17,7 @@ pub(super) struct Line {
     pty: Pty,
     pump: Pump,
     device: Device,
+    tap: DroneTap,
 }
 
 impl Line {
@@ -24,11 +26,16 @@ impl Line {
             pty: Pty::open(Some(path))?,
             pump: Pump::new(),
             device: Device::new(),
+            tap: DroneTap::default(),
         })
     }
 }
 
 impl Tty for Line {
+    fn set_tap(&mut self, tap: DroneTap) {
+        self.tap = tap;
+    }
+
     fn path(&self) -> &Path {
         self.pty.host_path()
     }
@@ -60,8 +67,10 @@ impl Tty for Line {
             if !self.pump.wants_write()
                 && let Some(waited) = drone.poll_transmit()
             {
+                self.tap.sent(&waited);
                 self.device.answer(&waited);
             }
+            self.tap.received(&packet);
             drone.handle_packet(now, &packet);
             self.pump.transmit(now, &self.pty, &mut self.device)?;
         }

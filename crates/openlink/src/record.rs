@@ -1,0 +1,88 @@
+//! `--record FILE`: the packet log of a program that runs.
+//!
+//! A log that cannot be written is worth one warning and never stops anything.
+
+use std::path::PathBuf;
+
+use latency::Recorder;
+use link::tap::{LinkTap, Place};
+use tap::{Direction, Hop, MonoNs, Stage, Tap};
+
+/// The option.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// Record what happens to every packet in this file (MCAP), for `openlink trace`.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+impl Args {
+    /// Begins the log, if one is wanted.
+    pub(crate) fn start(&self, program: &str, links: &[&str]) -> Recording {
+        let Some(path) = &self.record else {
+            return Recording(None);
+        };
+        let host = format!("{} {program}", host_name());
+        let recorder = Recorder::start(path, &host, links, |text| tracing::warn!("{text}"));
+        let failed =
+            |error: &latency::record::LogError| tracing::warn!("going on without a log: {error}");
+        Recording(recorder.inspect_err(failed).ok())
+    }
+}
+
+fn host_name() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// A log that is being written, or none.
+#[derive(Debug)]
+pub(crate) struct Recording(Option<Recorder>);
+
+impl Recording {
+    /// A tap for link `link` of the log.
+    pub(crate) fn tap(&self, link: u8, place: Place) -> LinkTap {
+        LinkTap::new(self.raw_tap(), link, place)
+    }
+
+    /// A tap for whoever makes whole records.
+    pub(crate) fn raw_tap(&self) -> Tap {
+        self.0.as_ref().map_or_else(Tap::off, Recorder::tap)
+    }
+
+    /// Ends the log and says how much is in it.
+    pub(crate) fn finish(self) {
+        let Some(recorder) = self.0 else { return };
+        let status = recorder.finish();
+        if status.dropped > 0 {
+            tracing::warn!(
+                "packet log: {} records written, {} dropped",
+                status.written,
+                status.dropped
+            );
+        } else {
+            tracing::info!("packet log: {} records written", status.written);
+        }
+    }
+}
+
+/// Records of raw messages, which have a number of their own.
+#[derive(Debug, Default)]
+pub(crate) struct Messages(Tap);
+
+impl Messages {
+    pub(crate) const fn new(tap: Tap) -> Self {
+        Self(tap)
+    }
+
+    /// A message passed, now. Numbers begin with 0, record ids with 1.
+    pub(crate) fn note(&mut self, stage: Stage, direction: Direction, sequence: u64, bytes: &[u8]) {
+        if self.0.is_on() {
+            let id = sequence.wrapping_add(1).max(1);
+            self.0
+                .record(&Hop::new(MonoNs::now(), id, stage, direction, bytes));
+        }
+    }
+}
