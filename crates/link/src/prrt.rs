@@ -125,8 +125,8 @@ impl PrrtLink {
         self.driver.local_addr()
     }
 
-    /// Records what the transport did with packets.
-    fn note_sent(&mut self) {
+    /// Records what the transport did with packets since `began`, which is later than the loop's time.
+    fn note_sent(&mut self, began: Option<Instant>) {
         if !self.tap.is_on() {
             return;
         }
@@ -139,6 +139,7 @@ impl PrrtLink {
             let Trace {
                 at, attempt, data, ..
             } = trace;
+            let at = began.map_or(at, |began| began.max(at));
             self.tap
                 .note_attempt(Moment::Sending, at, &data, attempt, verdict);
         }
@@ -298,8 +299,9 @@ impl Link for PrrtLink {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        let began = self.tap.now();
         self.driver.handle_timeout(now);
-        self.note_sent();
+        self.note_sent(began);
         self.take_events();
     }
 
@@ -323,8 +325,9 @@ impl Link for PrrtLink {
     }
 
     fn send(&mut self, now: Instant, outgoing: &Outgoing) -> SendOutcome {
+        let began = self.tap.now();
         let sent = self.send_to_all(now, outgoing);
-        self.note_sent();
+        self.note_sent(began);
         match sent {
             Ok(()) => {
                 self.stats.sent += 1;
@@ -340,8 +343,9 @@ impl Link for PrrtLink {
     }
 
     fn flush(&mut self, now: Instant) {
+        let began = self.tap.now();
         self.driver.flush(now);
-        self.note_sent();
+        self.note_sent(began);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -10,6 +10,7 @@ use tap::{Direction, Hop, MonoNs, Stage, Tap};
 
 /// The option.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
 pub(crate) struct Args {
     /// Record what happens to every packet in this file (MCAP), for `openlink trace`.
     #[arg(long, value_name = "FILE")]
