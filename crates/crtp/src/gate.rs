@@ -5,6 +5,7 @@
 //! Null packets (port 15, channel 3) are admitted: the firmware ignores them, and links that poll need them.
 //! Ports that no firmware module listens on are refused, so that a client learns of its mistake by a counter.
 
+mod parameters;
 mod reject;
 mod rules;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use std::ops::Deref;
 pub use reject::{Reject, RejectCounts};
 
 use crate::packet::Packet;
+use parameters::Sizes;
 
 /// A packet that the gate has let through; only [`Gate::admit`] makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,29 +42,42 @@ impl Deref for Admitted {
 }
 
 /// One drone's gate. Feed it the drone's packets with [`Gate::observe`]: the firmware asserts on requests for
-/// memories it does not have, so memories are refused until the drone has said how many there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// memories it does not have, so memories are refused until the drone has said how many there are. And it takes stale
+/// bytes for the rest of a parameter's value, so a value shorter or longer than the drone has told is refused; of a
+/// parameter that it has not told yet any length that a value can have is let through.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gate {
     memories: Option<u8>,
+    parameters: Sizes,
 }
 
 impl Gate {
-    /// A gate that knows of no memories yet.
+    /// A gate that knows of no memories and no parameters yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { memories: None }
-    }
-
-    /// Learns the number of memories from a packet of the drone (`40 01 count`); other packets change nothing.
-    pub fn observe(&mut self, packet: &Packet) {
-        if let (0x40, [1, count, ..]) = (packet.kind(), packet.data()) {
-            self.memories = Some(*count);
+        Self {
+            memories: None,
+            parameters: Sizes::new(),
         }
     }
 
-    /// Forgets the number of memories: the drone may have been exchanged or restarted with other decks.
-    pub const fn forget(&mut self) {
+    /// Learns from a packet of the drone the number of memories (`40 01 count`), or the size of a parameter: from its
+    /// item in the table (`20 02 id type`) or from its value (`21 id 00 value`). Other packets change nothing.
+    pub fn observe(&mut self, packet: &Packet) {
+        match (packet.kind(), packet.data()) {
+            (0x40, [1, count, ..]) => self.memories = Some(*count),
+            (0x20, [2, low, high, kind, ..]) => self.parameters.note_type([*low, *high], *kind),
+            (0x21, [low, high, 0, value @ ..]) => {
+                self.parameters.note_size([*low, *high], value.len());
+            }
+            _ => {}
+        }
+    }
+
+    /// Forgets all of it: the drone may have been exchanged or restarted with other decks.
+    pub fn forget(&mut self) {
         self.memories = None;
+        self.parameters.forget();
     }
 
     /// The number of memories the drone has announced, if it has.
@@ -77,6 +92,7 @@ impl Gate {
     /// The rule that refuses it.
     pub fn admit(&self, packet: &Packet) -> Result<Admitted, Reject> {
         rules::check(packet, self.memories)?;
+        self.parameters.check(packet)?;
         Ok(Admitted(*packet))
     }
 }

@@ -212,3 +212,35 @@ proptest! {
         prop_assert!(Gate::new().admit(&longer).is_err());
     }
 }
+
+#[test]
+fn a_parameter_takes_a_value_of_its_own_size_only_once_the_drone_has_told_it() {
+    let mut gate = Gate::new();
+    let admits = |gate: &Gate, hex: &str| gate.admit(&packet(hex)).is_ok();
+    assert!(admits(&gate, "2e050000") && admits(&gate, "2e050000000000"));
+    // Table items: id 5 is a float, id 6 an u8; the value of id 7 has two bytes.
+    gate.observe(&packet("2c02050006610062"));
+    gate.observe(&packet("2c02060008610063"));
+    gate.observe(&packet("2d0700000102"));
+    for (write, fits) in [
+        ("2e050000", false),
+        ("22050000", false),
+        ("2e050000000000", true),
+        ("2e060001", true),
+        ("2e06000100", false),
+        ("2e07000100", true),
+        ("2e070001", false),
+        ("2e080001", true),
+    ] {
+        assert_eq!(admits(&gate, write), fits, "{write}");
+    }
+    gate.forget();
+    assert!(admits(&gate, "2e050000"));
+}
+
+#[test]
+fn invented_parameter_ids_cost_no_memory() {
+    let mut gate = Gate::new();
+    gate.observe(&packet("2d ffff 00 01".replace(' ', "").as_str()));
+    assert_eq!(gate, Gate::new());
+}

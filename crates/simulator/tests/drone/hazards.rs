@@ -89,6 +89,29 @@ fn any_packet() -> impl Strategy<Value = Packet> {
     )
 }
 
+/// Reads every parameter, as clients do after they connect.
+fn learn_parameters(bench: &mut Bench, gate: &mut Gate) {
+    for id in 0..u16::MAX {
+        let [low, high] = id.to_le_bytes();
+        bench.send(&format!("2d{low:02x}{high:02x}"));
+        let answer = bench.drone.poll_transmit().unwrap();
+        if answer.data().get(2) != Some(&0) {
+            return;
+        }
+        gate.observe(&answer);
+    }
+}
+
+#[test]
+fn a_short_value_for_a_long_parameter_is_refused() {
+    let (mut bench, mut gate) = (Bench::ready(), Gate::new());
+    learn_parameters(&mut bench, &mut gate);
+    let write = packet("22050000");
+    bench.drone.handle_packet(bench.now, &write);
+    assert_eq!(bench.drone.report().would_crash.count, 1);
+    assert!(gate.admit(&write).is_err());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -98,6 +121,7 @@ proptest! {
         let mut gate = Gate::new();
         bench.send("4c01");
         gate.observe(&bench.drone.poll_transmit().unwrap());
+        learn_parameters(&mut bench, &mut gate);
         for packet in packets {
             if let Ok(admitted) = gate.admit(&packet) {
                 bench.drone.handle_packet(bench.now, &admitted);
