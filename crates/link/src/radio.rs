@@ -220,7 +220,7 @@ async fn exchange(shared: &Shared, connection: &Connection) -> String {
 
 async fn transmit(shared: &Shared, connection: &Connection) -> crazyflie_link::error::Result<()> {
     loop {
-        let Some(packet) = shared.lock().outbox.pop(Instant::now()) else {
+        let Some((packet, _since)) = shared.lock().outbox.pop(Instant::now()) else {
             return Ok(());
         };
         connection
@@ -278,7 +278,7 @@ impl Link for RadioLink {
             .shared
             .lock()
             .outbox
-            .push(packet, key, outgoing.expires);
+            .push(now, packet, key, outgoing.expires);
         if let Err(error) = queued {
             return self.refuse(crate::uart::refusal(error));
         }
