@@ -45,7 +45,7 @@ pub fn main(name: &str, run: impl FnOnce(&ros::args::NodeArgs) -> anyhow::Result
 }
 
 /// An error with those of its causes that its text does not name already.
-fn told_once(error: &anyhow::Error) -> String {
+pub(crate) fn told_once(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if !text.contains(&cause) {

@@ -61,6 +61,14 @@ impl TypeSupport {
         })
     }
 
+    /// The type support for as long as the process lives, for types that are chosen once at the start.
+    #[must_use]
+    pub fn leak(self) -> *const c_void {
+        let handle = self.handle;
+        std::mem::forget(self);
+        handle
+    }
+
     pub(super) const fn handle(&self) -> *const c_void {
         self.handle
     }

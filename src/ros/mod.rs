@@ -4,5 +4,6 @@ pub mod args;
 pub mod domain;
 pub mod qos;
 pub mod session;
+pub mod stand_in;
 pub mod stop;
 pub mod topics;

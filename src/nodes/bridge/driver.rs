@@ -1,65 +1,81 @@
 //! The thread that drives every robot's link and brain: one loop, one `ppoll`, no lock.
 //!
-//! A robot that is silent costs nothing but its timers, so it disturbs no other. What a brain says is published
-//! from this thread; what ROS asks for comes in through [`Inputs`].
+//! A robot that is silent costs nothing but its timers: only those with work are pumped. What a brain says is
+//! published from this thread; what ROS asks for comes in through [`Inputs`].
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use bridge_core::drone::Ticket;
-use bridge_core::{Drone, DroneEvent};
-use link::{Event as LinkEvent, Link, Reactor, State};
-use rclrs::Publisher;
-use ros_env::crazyflie_openlink::msg::LogDataGeneric;
-use ros_env::std_msgs::msg::String as Text;
+use link::{Link, Reactor, State};
 use tokio::sync::oneshot;
 
-use super::input::{Input, Inputs, Outcome};
-use super::messages as convert;
-use super::topics::Publishers;
+use super::health::Health;
+use super::input::{Command, Inputs, Outcomes, Reply};
+use super::params::Update;
+use super::robot::{Robot, answer, wall_ns};
 
 /// Time for the last packets to leave, and again for the goodbyes.
 const DRAIN: Duration = Duration::from_millis(400);
-/// How often it is looked whether anybody listens to raw packets, and refusals are reported.
-const LOOK: Duration = Duration::from_secs(1);
 
-/// One robot with everything that belongs to it.
-pub(super) struct Robot {
-    pub(super) name: String,
-    pub(super) frame: String,
-    pub(super) drone: Drone,
-    pub(super) publishers: Publishers,
-    pub(super) custom: BTreeMap<String, Publisher<LogDataGeneric>>,
-    pub(super) refused_setpoints: u64,
-    /// The supervisor's bits, as last reported.
-    pub(super) supervisor: u16,
-    pub(super) waiting: BTreeMap<Ticket, oneshot::Sender<Outcome>>,
+/// A robot that is being taken away.
+struct Leaving {
+    id: u64,
+    /// Its link was told to close.
+    closing: bool,
+    until: Instant,
+    reply: Option<Reply>,
 }
 
-/// All robots and the loop around them. `links` and `robots` run in parallel.
+/// All robots and the loop around them. `links`, `robots` and `wake` run in parallel.
 pub(super) struct Driver {
-    pub(super) reactor: Reactor,
-    pub(super) links: Vec<Box<dyn Link>>,
-    pub(super) robots: Vec<Robot>,
-    pub(super) inputs: Inputs,
-    pub(super) stop: Arc<AtomicBool>,
+    reactor: Reactor,
+    links: Vec<Box<dyn Link>>,
+    robots: Vec<Robot>,
+    /// Which robots have work in this turn.
+    wake: Vec<bool>,
+    leaving: Vec<Leaving>,
+    inputs: Inputs,
+    health: Health,
+    stop: Arc<AtomicBool>,
 }
 
 impl Driver {
+    pub(super) fn new(
+        reactor: Reactor,
+        inputs: Inputs,
+        health: Health,
+        stop: Arc<AtomicBool>,
+    ) -> Self {
+        Self {
+            reactor,
+            links: Vec::new(),
+            robots: Vec::new(),
+            wake: Vec::new(),
+            leaving: Vec::new(),
+            inputs,
+            health,
+            stop,
+        }
+    }
+
+    /// Takes a robot and its link.
+    pub(super) fn add(&mut self, robot: Robot, link: Box<dyn Link>) {
+        self.robots.push(robot);
+        self.links.push(link);
+        self.wake.push(true);
+    }
+
     /// Runs until the stop flag is set and the waker called; then deals with drones in flight and says goodbye.
     ///
     /// # Errors
     /// The loop itself fails, for want of memory.
     pub(super) fn run(mut self) -> Result<()> {
-        let mut look = Instant::now();
         while !self.stop.load(Ordering::Acquire) {
-            let now = self.turn(look)?;
-            if now >= look {
-                look = now + LOOK;
-                self.look_around();
+            let now = self.turn(self.health.due())?;
+            if now >= self.health.due() {
+                self.look_around(now);
             }
         }
         self.finish()
@@ -67,34 +83,158 @@ impl Driver {
 
     /// Waits for work, at most until `until`, and does it.
     fn turn(&mut self, until: Instant) -> std::io::Result<Instant> {
-        let due = self
-            .robots
-            .iter()
+        let robots = self.robots.iter();
+        let due = robots
             .filter_map(|robot| robot.drone.poll_timeout())
             .map(|(at, _)| at);
-        let due = due.chain([until]).min();
+        let leaving = self.leaving.iter().map(|leaving| leaving.until);
+        let until = if self.wake.contains(&true) {
+            Instant::now()
+        } else {
+            until
+        };
+        let due = due.chain(leaving).chain([until]).min();
         let now = self.reactor.turn(&mut self.links, due)?;
-        while let Some((index, input)) = self.inputs.next() {
-            if let Some(robot) = self.robots.get_mut(index) {
-                robot.handle_input(now, input);
-            }
+        for &index in self.reactor.touched() {
+            self.wake[index] = true;
         }
-        for (robot, link) in self.robots.iter_mut().zip(&mut self.links) {
-            robot.drone.pump(now, link.as_mut());
-            robot.publish_events();
+        while let Some(command) = self.inputs.next() {
+            self.handle_command(now, command);
         }
+        self.pump(now);
+        self.take_leave(now);
         Ok(now)
     }
 
-    fn look_around(&mut self) {
-        for robot in &mut self.robots {
-            let listened = robot
-                .publishers
-                .raw
-                .get_subscription_count()
-                .is_ok_and(|count| count > 0);
-            robot.drone.set_raw(listened);
+    /// Lets every robot that has work do it.
+    fn pump(&mut self, now: Instant) {
+        for (index, robot) in self.robots.iter_mut().enumerate() {
+            let due = robot.drone.poll_timeout().is_some_and(|(at, _)| at <= now);
+            if !std::mem::take(&mut self.wake[index]) && !due {
+                continue;
+            }
+            robot.drone.pump(now, self.links[index].as_mut());
+            robot.publish_events();
+            if let Some(made_at) = robot.notes.made_at.take() {
+                self.health.record_age(wall_ns() - made_at);
+            }
         }
+    }
+
+    fn handle_command(&mut self, now: Instant, command: Command) {
+        match command {
+            Command::One(id, input) => {
+                if let Some(index) = self.find(id) {
+                    self.wake[index] = true;
+                    self.robots[index].handle_input(now, input);
+                }
+            }
+            Command::EachSetpoint(setpoint, made_at) => {
+                self.wake.fill(true);
+                self.robots
+                    .iter_mut()
+                    .for_each(|robot| robot.setpoint(now, &setpoint, made_at));
+            }
+            Command::EachRequest(request, reply) => {
+                self.wake.fill(true);
+                let outcomes: Outcomes = self
+                    .robots
+                    .iter_mut()
+                    .map(|robot| {
+                        let (sender, outcome) = oneshot::channel();
+                        robot.request(now, &request, Some(sender));
+                        (robot.name.clone(), outcome)
+                    })
+                    .collect();
+                drop(reply.send(outcomes));
+            }
+            Command::EachParam(name, setting) => {
+                self.wake.fill(true);
+                for robot in &mut self.robots {
+                    if let Err(error) = robot.drone.write_param(now, &name, setting) {
+                        tracing::error!(robot = robot.name, "{error}");
+                    }
+                }
+            }
+            Command::Poses(poses) => self.handle_poses(now, poses),
+            Command::Add(robot, link) => self.add(*robot, link),
+            Command::Remove(id, reply) => self.remove(now, id, reply),
+        }
+    }
+
+    fn handle_poses(&mut self, now: Instant, poses: Vec<(String, bridge_core::command::Setpoint)>) {
+        self.health.poses += 1;
+        for (name, setpoint) in poses {
+            let at = self.robots.iter().position(|robot| robot.name == name);
+            // A motion-capture system also sees what is no robot of ours.
+            if let Some(index) = at {
+                self.wake[index] = true;
+                self.robots[index].setpoint(now, &setpoint, 0);
+            }
+        }
+    }
+
+    fn find(&self, id: u64) -> Option<usize> {
+        self.robots.iter().position(|robot| robot.id == id)
+    }
+
+    fn remove(&mut self, now: Instant, id: u64, reply: Reply) {
+        let Some(index) = self.find(id) else {
+            return answer(Some(reply), Err("it is gone already".into()));
+        };
+        self.wake[index] = true;
+        self.robots[index].drone.finish(now);
+        self.leaving.push(Leaving {
+            id,
+            closing: false,
+            until: now + DRAIN,
+            reply: Some(reply),
+        });
+    }
+
+    /// Moves on those robots that are being taken away: drain, close, forget.
+    fn take_leave(&mut self, now: Instant) {
+        let mut leaving = std::mem::take(&mut self.leaving);
+        leaving.retain_mut(|one| !self.leave(now, one));
+        self.leaving = leaving;
+    }
+
+    /// Whether it is gone.
+    fn leave(&mut self, now: Instant, one: &mut Leaving) -> bool {
+        let Some(index) = self.find(one.id) else {
+            return true;
+        };
+        let late = now >= one.until;
+        if !one.closing && (late || self.is_idle(index)) {
+            self.links[index].close(now);
+            (one.closing, one.until) = (true, now + DRAIN);
+            return false;
+        }
+        if !one.closing || !(late || self.links[index].state() == State::Closed) {
+            return false;
+        }
+        let robot = self.robots.swap_remove(index);
+        self.links.swap_remove(index);
+        self.wake.swap_remove(index);
+        robot.mirror.tell(Update::Gone(robot.name.clone()));
+        tracing::info!(robot = robot.name, "robot removed");
+        answer(one.reply.take(), Ok(()));
+        true
+    }
+
+    fn is_idle(&self, index: usize) -> bool {
+        let link = &self.links[index];
+        let written = link.backlog() == 0 || link.state() != State::Up;
+        written && self.robots[index].drone.is_drained()
+    }
+
+    fn look_around(&mut self, now: Instant) {
+        for (robot, link) in self.robots.iter_mut().zip(&self.links) {
+            let listened = robot.publishers.raw.get_subscription_count();
+            robot.drone.set_raw(listened.is_ok_and(|count| count > 0));
+            robot.notes.link_stats = link.stats();
+        }
+        self.health.look(now, &mut self.robots);
         let refused = self.inputs.take_refused();
         if refused > 0 {
             tracing::warn!(
@@ -109,20 +249,15 @@ impl Driver {
         self.robots
             .iter_mut()
             .for_each(|robot| robot.drone.finish(now));
+        self.wake.fill(true);
         self.turn_until(now + DRAIN, |driver| {
-            let idle = driver
-                .links
-                .iter()
-                .all(|link| link.backlog() == 0 || link.state() != State::Up);
-            idle && driver.robots.iter().all(|robot| robot.drone.is_drained())
+            (0..driver.robots.len()).all(|index| driver.is_idle(index))
         })?;
         let now = Instant::now();
         self.links.iter_mut().for_each(|link| link.close(now));
         self.turn_until(now + DRAIN, |driver| {
-            driver
-                .links
-                .iter()
-                .all(|link| link.state() == State::Closed)
+            let mut links = driver.links.iter();
+            links.all(|link| link.state() == State::Closed)
         })?;
         for robot in &self.robots {
             let (counters, health) = (robot.drone.counters(), robot.drone.health());
@@ -136,151 +271,9 @@ impl Driver {
         Ok(())
     }
 
+    /// Turns at least once, so that what was just asked for is done.
     fn turn_until(&mut self, end: Instant, done: impl Fn(&Self) -> bool) -> std::io::Result<()> {
-        while !done(self) && self.turn(end)? < end {}
+        while self.turn(end)? < end && !done(self) {}
         Ok(())
     }
-}
-
-impl Robot {
-    fn handle_input(&mut self, now: Instant, input: Input) {
-        match input {
-            Input::Setpoint(setpoint) => {
-                if let Err(error) = self.drone.setpoint(now, &setpoint) {
-                    self.refuse_setpoint(&error.to_string());
-                }
-            }
-            Input::Request(request, reply) => match self.drone.request(now, &request) {
-                Ok(ticket) => {
-                    if let Some(reply) = reply {
-                        self.waiting.insert(ticket, reply);
-                    }
-                }
-                Err(error) => answer(reply, Err(error.to_string())),
-            },
-        }
-    }
-
-    /// Says so at the first one and then at every power of two: a stream of them fills no disk.
-    fn refuse_setpoint(&mut self, why: &str) {
-        self.refused_setpoints += 1;
-        if self.refused_setpoints.is_power_of_two() {
-            tracing::warn!(
-                robot = self.name,
-                refused = self.refused_setpoints,
-                "setpoint refused: {why}"
-            );
-        }
-    }
-
-    fn publish_events(&mut self) {
-        while let Some(event) = self.drone.poll_event() {
-            if let Err(error) = self.handle_event(event) {
-                tracing::warn!(robot = self.name, %error, "cannot publish");
-            }
-        }
-    }
-
-    fn handle_event(&mut self, event: DroneEvent) -> Result<(), rclrs::RclrsError> {
-        if let DroneEvent::Status(status) = &event {
-            self.note_trouble(status.supervisor.0);
-        }
-        let world = || convert::header(wall_ns(), &self.frame);
-        let body = || convert::header(wall_ns(), &self.name);
-        let out = &self.publishers;
-        match event {
-            DroneEvent::Pose(pose) => out.pose.publish(convert::pose(world(), &pose))?,
-            DroneEvent::Odometry(odom) => {
-                out.odom
-                    .publish(convert::odom(world(), &self.name, &odom))?
-            }
-            DroneEvent::Imu(imu) => out.imu.publish(convert::imu(body(), &imu))?,
-            DroneEvent::Battery(battery) => {
-                out.battery.publish(convert::battery(body(), &battery))?
-            }
-            DroneEvent::Status(status) => {
-                let latency = self.drone.health().round_trip;
-                out.status
-                    .publish(convert::status(body(), &status, latency))?;
-            }
-            DroneEvent::Scan(scan) => out.scan.publish(convert::scan(body(), &scan))?,
-            DroneEvent::Console(line) => out.console.publish(Text { data: line })?,
-            DroneEvent::Raw(packet) => out.raw.publish(convert::raw_message(body(), &packet))?,
-            DroneEvent::Custom {
-                topic,
-                drone_ms,
-                values,
-            } => {
-                if let Some(publisher) = self.custom.get(&topic) {
-                    publisher.publish(convert::custom(world(), drone_ms, &values))?;
-                }
-            }
-            DroneEvent::Reply { ticket, outcome } => answer(self.waiting.remove(&ticket), outcome),
-            // No ROS parameter mirrors them.
-            DroneEvent::Params(_) | DroneEvent::Param { .. } => {}
-            DroneEvent::Connected(_)
-            | DroneEvent::ParamRefused { .. }
-            | DroneEvent::Disconnected(_)
-            | DroneEvent::TopicDisabled { .. }
-            | DroneEvent::Safety(_)
-            | DroneEvent::Link(_)
-            | DroneEvent::Notice(_) => self.log(&event),
-        }
-        Ok(())
-    }
-
-    /// One line when the drone can no longer fly.
-    fn note_trouble(&mut self, bits: u16) {
-        const TROUBLE: [(u16, &str); 3] = [
-            (1 << 5, "tumbled"),
-            (1 << 6, "locked: restart it before the next flight"),
-            (1 << 7, "crashed: it needs a recovery request"),
-        ];
-        for (bit, what) in TROUBLE {
-            if bits & bit & !self.supervisor != 0 {
-                tracing::warn!(robot = self.name, "the drone is {what}");
-            }
-        }
-        self.supervisor = bits;
-    }
-
-    fn log(&self, event: &DroneEvent) {
-        let robot = &*self.name;
-        match event {
-            DroneEvent::Connected(version) => {
-                tracing::info!(robot, "connected, protocol {version}")
-            }
-            DroneEvent::Disconnected(why) => tracing::warn!(robot, "disconnected: {why}"),
-            DroneEvent::TopicDisabled { topic, why } => {
-                tracing::error!(robot, topic = &**topic, "topic disabled: {why}");
-            }
-            DroneEvent::ParamRefused { name, why, .. } => {
-                tracing::warn!(robot, parameter = &**name, "parameter refused: {why}");
-            }
-            DroneEvent::Safety(reason) => tracing::warn!(robot, "{reason}"),
-            DroneEvent::Link(LinkEvent::Up(text)) => tracing::info!(robot, "link up: {text}"),
-            DroneEvent::Link(LinkEvent::Down(text)) => tracing::warn!(robot, "link down: {text}"),
-            DroneEvent::Link(LinkEvent::Notice(text)) | DroneEvent::Notice(text) => {
-                tracing::info!(robot, "{text}");
-            }
-            _ => {}
-        }
-    }
-}
-
-fn answer(reply: Option<oneshot::Sender<Outcome>>, outcome: Outcome) {
-    match (reply, outcome) {
-        // A caller that has gone away needs no answer.
-        (Some(reply), outcome) => drop(reply.send(outcome)),
-        (None, Err(why)) => tracing::warn!("request refused: {why}"),
-        (None, Ok(())) => {}
-    }
-}
-
-/// The wall clock, ns since 1970: what ROS stamps are made of.
-fn wall_ns() -> i64 {
-    let since_1970 = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -3,88 +3,151 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
 
-use bridge_core::command::{Request, Setpoint};
-use link::Waker;
+use bridge_core::command::{Request, Setpoint, Trajectory};
+use bridge_core::fleet::ParamSetting;
+use link::{Link, Waker};
 use tokio::sync::oneshot;
+
+use super::robot::Robot;
+use super::topics::CustomPublisher;
 
 /// Inputs that may wait for the driver; more are refused and counted.
 const QUEUE: usize = 4096;
 
 /// What became of a request, in words where it failed.
 pub(super) type Outcome = Result<(), String>;
+/// Who waits for it.
+pub(super) type Reply = oneshot::Sender<Outcome>;
+/// Outcomes that are still to come, by robot.
+pub(super) type Outcomes = Vec<(String, oneshot::Receiver<Outcome>)>;
 
 /// One thing to do with one robot.
-#[derive(Debug)]
 pub(super) enum Input {
-    /// Newest wins.
-    Setpoint(Setpoint),
+    /// Newest wins. With the wall clock at which it was made, ns since 1970; 0 if the message does not tell.
+    Setpoint(Setpoint, i64),
     /// Carried out once.
-    Request(Request, Option<oneshot::Sender<Outcome>>),
+    Request(Request, Option<Reply>),
+    /// To the drone's memory.
+    Upload(Trajectory, Reply),
+    /// A topic more; a publisher where it is one of the user's own.
+    AddTopic {
+        topic: String,
+        log: (Duration, Vec<String>),
+        publisher: Option<CustomPublisher>,
+        reply: Reply,
+    },
+    /// A topic less.
+    RemoveTopic(String, Reply),
+    /// A firmware parameter.
+    Param(String, ParamSetting),
 }
 
-/// The way to the driver, for one robot.
-#[derive(Clone, Debug)]
+/// One thing to do.
+pub(super) enum Command {
+    /// With one robot.
+    One(u64, Input),
+    /// A setpoint for each robot.
+    EachSetpoint(Setpoint, i64),
+    /// A request for each robot; who gets the outcomes.
+    EachRequest(Request, oneshot::Sender<Outcomes>),
+    /// A parameter of each robot that has it.
+    EachParam(String, ParamSetting),
+    /// Where robots are, by name, measured from outside.
+    Poses(Vec<(String, Setpoint)>),
+    /// A robot more.
+    Add(Box<Robot>, Box<dyn Link>),
+    /// A robot less; its outcome comes when its link is closed.
+    Remove(u64, Reply),
+}
+
+/// The way to the driver.
+#[derive(Clone)]
 pub(super) struct Inbox {
-    robot: usize,
-    sender: SyncSender<(usize, Input)>,
+    sender: SyncSender<Command>,
     waker: Waker,
     refused: Arc<AtomicU64>,
 }
 
 /// The driver's end.
-#[derive(Debug)]
 pub(super) struct Inputs {
-    receiver: Receiver<(usize, Input)>,
+    receiver: Receiver<Command>,
     refused: Arc<AtomicU64>,
 }
 
-/// Both ends; the inbox is for robot 0.
+/// Both ends.
 pub(super) fn channel(waker: Waker) -> (Inbox, Inputs) {
     let (sender, receiver) = sync_channel(QUEUE);
     let refused = Arc::new(AtomicU64::new(0));
-    (
-        Inbox {
-            robot: 0,
-            sender,
-            waker,
-            refused: Arc::clone(&refused),
-        },
-        Inputs { receiver, refused },
-    )
+    let inbox = Inbox {
+        sender,
+        waker,
+        refused: Arc::clone(&refused),
+    };
+    (inbox, Inputs { receiver, refused })
 }
 
 impl Inbox {
-    /// The same for another robot.
-    pub(super) fn of_robot(&self, robot: usize) -> Self {
-        Self {
-            robot,
-            ..self.clone()
-        }
-    }
-
     /// Hands in and wakes the driver. A full queue refuses and counts; the caller of a request is told.
-    pub(super) fn push(&self, input: Input) {
-        match self.sender.try_send((self.robot, input)) {
+    pub(super) fn push(&self, command: Command) {
+        match self.sender.try_send(command) {
             Ok(()) => self.waker.wake(),
             // Dropping a request drops its sender, which its caller sees as a failure.
             Err(_) => drop(self.refused.fetch_add(1, Ordering::Relaxed)),
         }
     }
 
-    /// Hands in a request and waits for what becomes of it.
-    pub(super) async fn ask(&self, request: Request) -> Outcome {
+    /// Hands something in and waits for what becomes of it.
+    pub(super) async fn ask(&self, make: impl FnOnce(Reply) -> Command) -> Outcome {
         let (sender, answer) = oneshot::channel();
-        self.push(Input::Request(request, Some(sender)));
-        answer
+        self.push(make(sender));
+        answer.await.unwrap_or_else(|_| Err(TOO_BUSY.into()))
+    }
+
+    /// Hands in a request for every robot and waits for all outcomes; those that failed.
+    pub(super) async fn ask_all(&self, request: Request) -> Vec<(String, String)> {
+        let (sender, answer) = oneshot::channel();
+        self.push(Command::EachRequest(request, sender));
+        let Ok(outcomes) = answer.await else {
+            return vec![("all".into(), TOO_BUSY.into())];
+        };
+        let mut failed = Vec::new();
+        for (robot, outcome) in outcomes {
+            let outcome = outcome.await.unwrap_or_else(|_| Err(TOO_BUSY.into()));
+            failed.extend(outcome.err().map(|why| (robot, why)));
+        }
+        failed
+    }
+}
+
+const TOO_BUSY: &str = "the bridge is too busy or ends";
+
+/// The way to one robot.
+#[derive(Clone)]
+pub(super) struct RobotInbox {
+    pub(super) robot: u64,
+    pub(super) inbox: Inbox,
+}
+
+impl RobotInbox {
+    /// See [`Inbox::push`].
+    pub(super) fn push(&self, input: Input) {
+        self.inbox.push(Command::One(self.robot, input));
+    }
+
+    /// See [`Inbox::ask`].
+    pub(super) async fn ask(&self, make: impl FnOnce(Reply) -> Input) -> Outcome {
+        let robot = self.robot;
+        self.inbox
+            .ask(|reply| Command::One(robot, make(reply)))
             .await
-            .unwrap_or_else(|_| Err("the bridge is too busy or ends".into()))
     }
 }
 
 impl Inputs {
     /// The next input, if there is one.
-    pub(super) fn next(&self) -> Option<(usize, Input)> {
+    pub(super) fn next(&self) -> Option<Command> {
         self.receiver.try_recv().ok()
     }
 

@@ -1,8 +1,10 @@
 //! ROS messages to commands and telemetry to ROS messages, field by field. Both sides are SI and REP-103, so
 //! nothing is converted here but types.
 
-use bridge_core::command::{GoTo, Setpoint, StartTrajectory, Vertical};
+use bridge_core::command::{GoTo, Request, Setpoint, StartTrajectory, Trajectory, Vertical};
 use bridge_core::telemetry::{BatteryState, Imu, Odometry, Pose, Power, Scan, Status};
+use bridge_core::units::Compat;
+use crtp::trajectory::Piece;
 use crtp::{Channel, Packet, PacketError, Port};
 use ros_env::builtin_interfaces::msg::{Duration, Time};
 use ros_env::crazyflie_openlink::{msg as own, srv};
@@ -73,19 +75,19 @@ pub(super) fn cmd_hover(hover: &own::Hover) -> Setpoint {
 }
 
 /// `cmd_position`.
-pub(super) fn cmd_position(position: &own::Position) -> Setpoint {
+pub(super) fn cmd_position(position: &own::Position, compat: Compat) -> Setpoint {
     let [x, y, z] = [position.x, position.y, position.z].map(f64::from);
     Setpoint::Position {
         position: [x, y, z],
-        yaw: position.yaw.into(),
+        yaw: compat.yaw(position.yaw.into()),
     }
 }
 
 /// `cmd_velocity_world`.
-pub(super) fn cmd_velocity_world(velocity: &own::VelocityWorld) -> Setpoint {
+pub(super) fn cmd_velocity_world(velocity: &own::VelocityWorld, compat: Compat) -> Setpoint {
     Setpoint::VelocityWorld {
         velocity: vector(&velocity.vel),
-        yaw_rate: velocity.yaw_rate.into(),
+        yaw_rate: compat.yaw(velocity.yaw_rate.into()),
     }
 }
 
@@ -131,13 +133,21 @@ pub(super) fn raw_packet(message: &own::CrtpPacket) -> Result<Packet, String> {
 }
 
 /// `takeoff`.
-pub(super) fn takeoff(request: &srv::Takeoff_Request) -> Vertical {
-    vertical(request.group_mask, request.height, &request.duration)
+pub(super) fn takeoff(request: &srv::Takeoff_Request) -> Request {
+    Request::Takeoff(vertical(
+        request.group_mask,
+        request.height,
+        &request.duration,
+    ))
 }
 
 /// `land`.
-pub(super) fn land(request: &srv::Land_Request) -> Vertical {
-    vertical(request.group_mask, request.height, &request.duration)
+pub(super) fn land(request: &srv::Land_Request) -> Request {
+    Request::Land(vertical(
+        request.group_mask,
+        request.height,
+        &request.duration,
+    ))
 }
 
 fn vertical(group_mask: u8, height: f32, duration: &Duration) -> Vertical {
@@ -149,24 +159,100 @@ fn vertical(group_mask: u8, height: f32, duration: &Duration) -> Vertical {
 }
 
 /// `go_to`.
-pub(super) fn go_to(request: &srv::GoTo_Request) -> GoTo {
-    GoTo {
+pub(super) fn go_to(request: &srv::GoTo_Request) -> Request {
+    Request::GoTo(GoTo {
         group_mask: request.group_mask,
         relative: request.relative,
         goal: point(&request.goal),
         yaw: request.yaw.into(),
         duration: seconds(&request.duration),
-    }
+    })
 }
 
 /// `start_trajectory`.
-pub(super) fn start_trajectory(request: &srv::StartTrajectory_Request) -> StartTrajectory {
-    StartTrajectory {
+pub(super) fn start_trajectory(request: &srv::StartTrajectory_Request) -> Request {
+    Request::StartTrajectory(StartTrajectory {
         group_mask: request.group_mask,
         trajectory_id: request.trajectory_id,
         timescale: request.timescale.into(),
         reversed: request.reversed,
         relative: request.relative,
+    })
+}
+
+/// `arm`.
+pub(super) const fn arm(request: &srv::Arm_Request) -> Request {
+    Request::Arm(request.arm)
+}
+
+/// `notify_setpoints_stop`.
+pub(super) const fn notify_stop(request: &srv::NotifySetpointsStop_Request) -> Request {
+    Request::NotifySetpointsStop {
+        remain_valid: request.remain_valid_millisecs,
+    }
+}
+
+/// `upload_trajectory`.
+///
+/// # Errors
+/// Another number of coefficients than 8, in words.
+pub(super) fn trajectory(request: &srv::UploadTrajectory_Request) -> Result<Trajectory, String> {
+    let pieces = request.pieces.iter().enumerate();
+    Ok(Trajectory {
+        id: request.trajectory_id,
+        piece_offset: request.piece_offset,
+        pieces: pieces
+            .map(|(at, each)| piece(at, each))
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+fn piece(at: usize, piece: &own::TrajectoryPolynomialPiece) -> Result<Piece, String> {
+    let eight = |name: &str, values: &Vec<f32>| -> Result<[f32; 8], String> {
+        let got = values.len();
+        let why = || format!("pieces[{at}].{name} has {got} coefficients, allowed: 8");
+        values.as_slice().try_into().map_err(|_| why())
+    };
+    Ok(Piece {
+        x: eight("poly_x", &piece.poly_x)?,
+        y: eight("poly_y", &piece.poly_y)?,
+        z: eight("poly_z", &piece.poly_z)?,
+        yaw: eight("poly_yaw", &piece.poly_yaw)?,
+        duration: seconds(&piece.duration) as f32,
+    })
+}
+
+/// A pose of a motion-capture system; without an orientation it is a position.
+pub(super) fn measured(pose: &geometry::Pose) -> Setpoint {
+    let position = point(&pose.position);
+    let orientation = quaternion(&pose.orientation);
+    if orientation[3].is_nan() {
+        return Setpoint::ExternalPosition { position };
+    }
+    Setpoint::ExternalPose {
+        position,
+        orientation,
+    }
+}
+
+/// When a message was made, ns since 1970; 0 if it does not tell.
+pub(super) fn stamp(header: &Header) -> i64 {
+    i64::from(header.stamp.sec) * 1_000_000_000 + i64::from(header.stamp.nanosec)
+}
+
+/// `tf`: from the header's frame to the robot's.
+pub(super) fn transform(header: Header, child: &str, pose: &Pose) -> own::TFMessage {
+    let transform = geometry::Transform {
+        translation: to_vector(pose.position),
+        rotation: to_quaternion(pose.orientation),
+    };
+    let child_frame_id = child.into();
+    own::TFMessage {
+        transforms: vec![geometry::TransformStamped {
+            header,
+            child_frame_id,
+            transform,
+        }],
     }
 }
 
@@ -254,6 +340,7 @@ pub(super) fn status(
     header: Header,
     status: &Status,
     latency: Option<std::time::Duration>,
+    link: link::LinkStats,
 ) -> own::Status {
     let milliseconds = latency.map_or(0, |latency| latency.as_millis());
     own::Status {
@@ -263,6 +350,8 @@ pub(super) fn status(
         battery_voltage: status.battery_voltage as f32,
         pm_state: status.pm_state,
         rssi: status.rssi,
+        num_rx_unicast: link.received as u32,
+        num_tx_unicast: link.sent as u32,
         ..own::Status::default()
     }
 }

@@ -3,83 +3,70 @@
 //! One node for all robots, one thread for all links. The brains are `bridge_core::Drone`; this module connects
 //! them to ROS.
 
+mod crew;
 mod driver;
+mod everyone;
+mod health;
 mod input;
 mod messages;
+mod params;
+mod robot;
+mod settings;
 mod topics;
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context as _, Result, bail};
-use bridge_core::{Drone, Fleet, fleet};
-use crtp_client::{FileCache, MemoryCache, TableCache};
-use link::{Link, Reactor, Role};
-use rclrs::{IntoPrimitiveOptions as _, Node};
-use ros_env::crazyflie_openlink::msg::LogDataGeneric;
+use bridge_core::Fleet;
+use link::{Link, Reactor};
+use rclrs::{Node, QoSProfile};
 
-use crate::ros::args::{ArgsError, NodeArgs};
+use crate::ros::args::NodeArgs;
 use crate::ros::session::Session;
+use crate::ros::stand_in::{self, Package};
 use crate::ros::stop::Waiter;
-use crate::ros::topics::{Side, Topics};
-use crate::ros::{domain, qos};
-use driver::{Driver, Robot};
-use input::Inbox;
-use topics::{Listeners, Profiles, Publishers};
+use crew::{Crew, CrewServices, Members};
+use driver::Driver;
+use everyone::Everyone;
+use health::Health;
+use settings::Settings;
+use topics::Common;
 
-/// What the bridge's parameters say.
-struct Settings {
-    domain: usize,
-    robots_file: String,
-    toc_cache: String,
-    profiles: Profiles,
-}
-
-impl Settings {
-    fn read(args: &NodeArgs) -> Result<Self, ArgsError> {
-        let settings = Self {
-            domain: domain::of(args, "domain_id")?,
-            robots_file: args.text("robots_file", "")?,
-            toc_cache: args.text("toc_cache", "")?,
-            profiles: Profiles {
-                setpoints: qos::profile(args, "setpoints", "listener")?,
-                telemetry: qos::profile(args, "telemetry", "default")?,
-                raw: qos::profile(args, "raw", "default")?,
-                topics: Topics::read(args)?,
-            },
-        };
-        args.refuse_unknown()?;
-        if settings.robots_file.is_empty() {
-            return Err(ArgsError::value(
-                "robots_file",
-                "nothing",
-                "the path of a fleet file",
-            ));
-        }
-        Ok(settings)
-    }
-
-    fn fleet(&self) -> Result<Fleet> {
-        let path = Path::new(&self.robots_file);
-        let text = std::fs::read_to_string(path).with_context(|| self.robots_file.clone())?;
-        let fleet = Fleet::read(&text).with_context(|| self.robots_file.clone())?;
-        if fleet.enabled().next().is_none() {
-            bail!("{}: robots: none is enabled", self.robots_file);
-        }
-        Ok(fleet)
-    }
-
-    fn cache(&self) -> Box<dyn TableCache> {
-        if self.toc_cache.is_empty() {
-            Box::new(MemoryCache::default())
-        } else {
-            Box::new(FileCache::new(&self.toc_cache))
-        }
-    }
-}
+/// Packages whose types clients use, with the same fields as ours.
+const STAND_INS: [Package; 3] = [
+    Package {
+        name: "crazyflie_interfaces",
+        types: &[
+            "msg/ConnectionStatisticsArray",
+            "msg/FullState",
+            "msg/Hover",
+            "msg/LogDataGeneric",
+            "msg/Position",
+            "msg/Status",
+            "msg/VelocityWorld",
+            "srv/AddLogging",
+            "srv/Arm",
+            "srv/GoTo",
+            "srv/Land",
+            "srv/NotifySetpointsStop",
+            "srv/RemoveLogging",
+            "srv/StartTrajectory",
+            "srv/Takeoff",
+            "srv/UploadTrajectory",
+        ],
+    },
+    Package {
+        name: "motion_capture_tracking_interfaces",
+        types: &["msg/NamedPoseArray"],
+    },
+    Package {
+        name: "tf2_msgs",
+        types: &[TF],
+    },
+];
+/// The type of `/tf`; under any other package's name nobody understands it.
+const TF: &str = "msg/TFMessage";
 
 /// Runs the bridge until SIGINT or SIGTERM.
 ///
@@ -88,30 +75,27 @@ impl Settings {
 /// exists then.
 pub fn run(args: &NodeArgs) -> Result<()> {
     let settings = Settings::read(args)?;
-    let fleet = settings.fleet()?;
+    let (text, fleet) = read_fleet(&settings.robots_file)?;
     let signal = Waiter::install()?;
-    let links = open_links(&fleet)?;
+    let links: Vec<_> = fleet.enabled().map(crew::open).collect::<Result<_>>()?;
     let reactor = Reactor::new().context("cannot set up the loop")?;
+    let stand_ins = stand_in::choose(&STAND_INS);
     let mut session = Session::open(args, settings.domain, "")?;
     session.declare(args)?;
-    let (inbox, inputs) = input::channel(reactor.waker());
-    let (robots, _listeners) = create_robots(session.node(), &fleet, &inbox, &settings)?;
-    let _matching = settings.profiles.topics.watch(session.node())?;
     let stop = Arc::new(AtomicBool::new(false));
     let waker = reactor.waker();
-    let driver = Driver {
-        reactor,
-        links,
-        robots,
-        inputs,
-        stop: Arc::clone(&stop),
-    };
+    let (inbox, inputs) = input::channel(reactor.waker());
+    let common = common(session.node(), &settings, &stand_ins)?;
+    let health = health(session.node(), &settings, &common)?;
+    let driver = Driver::new(reactor, inputs, health, Arc::clone(&stop));
+    let crew = Arc::new(crew(session.node(), inbox, &settings, common, text)?);
+    let (driver, _served) = man(driver, &crew, &fleet, links)?;
+    let _matching = settings.profiles.topics.watch(session.node())?;
     let thread = std::thread::Builder::new()
         .name("links".into())
         .spawn(move || driver.run())?;
     session.start()?;
-    let names: Vec<_> = fleet.enabled().map(|robot| robot.name.as_str()).collect();
-    tracing::info!(domain = settings.domain, robots = ?names, "bridge is up");
+    announce(&settings, &fleet, &stand_ins);
     signal.wait();
     stop.store(true, Ordering::Release);
     waker.wake();
@@ -120,58 +104,87 @@ pub fn run(args: &NodeArgs) -> Result<()> {
     ended.map_err(|_| anyhow::anyhow!("the links' thread panicked"))?
 }
 
-fn open_links(fleet: &Fleet) -> Result<Vec<Box<dyn Link>>> {
-    let now = Instant::now();
-    let open = |robot: &fleet::Robot| {
-        link::open(now, &robot.uri, Role::To).with_context(|| format!("robots.{}.uri", robot.name))
-    };
-    fleet.enabled().map(open).collect()
+fn announce(settings: &Settings, fleet: &Fleet, stand_ins: &[String]) {
+    if !stand_ins.is_empty() {
+        tracing::info!("types of other packages in use: {}", stand_ins.join(", "));
+    }
+    let names: Vec<_> = fleet.enabled().map(|robot| robot.name.as_str()).collect();
+    tracing::info!(domain = settings.domain, robots = ?names, "bridge is up");
 }
 
-fn create_robots(
+fn read_fleet(path: &str) -> Result<(String, Fleet)> {
+    let text = std::fs::read_to_string(path).with_context(|| path.to_owned())?;
+    let fleet = Fleet::read(&text).with_context(|| path.to_owned())?;
+    if fleet.enabled().next().is_none() {
+        bail!("{path}: robots: none is enabled");
+    }
+    Ok((text, fleet))
+}
+
+fn common(node: &Node, settings: &Settings, stand_ins: &[String]) -> Result<Common> {
+    let has_tf = stand_ins.iter().any(|name| name.ends_with(TF));
+    let tf = has_tf
+        .then(|| {
+            let qos = QoSProfile::topics_default().keep_last(100);
+            settings.profiles.publisher(node, "/tf", qos)
+        })
+        .transpose()?;
+    if tf.is_none() {
+        tracing::info!("no transforms on /tf: the package tf2_msgs is not in the environment");
+    }
+    Ok(Common {
+        profiles: settings.profiles.clone(),
+        compat: settings.compat,
+        statistics: settings.health.statistics,
+        description: settings.description.as_str().into(),
+        tf,
+    })
+}
+
+fn health(node: &Node, settings: &Settings, common: &Common) -> Result<Health> {
+    let profiles = &common.profiles;
+    let all = common
+        .statistics
+        .then(|| profiles.publisher(node, "all/connection_statistics", profiles.telemetry))
+        .transpose()?;
+    let diagnostics = profiles.publisher(node, "/diagnostics", QoSProfile::topics_default())?;
+    Ok(Health::new(settings.health.clone(), diagnostics, all))
+}
+
+fn crew(
     node: &Node,
-    fleet: &Fleet,
-    inbox: &Inbox,
+    inbox: input::Inbox,
     settings: &Settings,
-) -> Result<(Vec<Robot>, Vec<Listeners>)> {
-    let (mut robots, mut listeners) = (Vec::new(), Vec::new());
-    for (index, robot) in fleet.enabled().enumerate() {
-        let name = robot.name.as_str();
-        let publishers = Publishers::create(node, name, &settings.profiles)?;
-        let custom = custom_publishers(node, robot, &settings.profiles)?;
-        listeners.push(Listeners::create(
-            node,
-            name,
-            &inbox.of_robot(index),
-            &settings.profiles,
-        )?);
-        robots.push(Robot {
-            name: name.to_owned(),
-            frame: robot.reference_frame.clone(),
-            drone: Drone::new(robot, settings.cache()),
-            publishers,
-            custom,
-            refused_setpoints: 0,
-            supervisor: 0,
-            waiting: BTreeMap::new(),
-        });
-    }
-    Ok((robots, listeners))
+    common: Common,
+    text: String,
+) -> Result<Crew> {
+    Ok(Crew {
+        mirror: params::Mirror::start(node, &inbox)?,
+        node: Node::clone(node),
+        inbox,
+        common,
+        text,
+        query_params: settings.query_params,
+        cache: settings.cache(),
+        members: Mutex::new(Members::default()),
+    })
 }
 
-fn custom_publishers(
-    node: &Node,
-    robot: &fleet::Robot,
-    profiles: &Profiles,
-) -> Result<BTreeMap<String, rclrs::Publisher<LogDataGeneric>>> {
-    let mut out = BTreeMap::new();
-    for topic in robot.topics.custom.keys() {
-        let name = format!("{}/{topic}", robot.name);
-        let qos = profiles
-            .topics
-            .open(&name, Side::Publisher, profiles.telemetry);
-        let publisher = node.create_publisher::<LogDataGeneric>(name.as_str().qos(qos))?;
-        out.insert(topic.clone(), publisher);
+/// What is kept alive only.
+type Served = (Arc<Crew>, CrewServices, Everyone, everyone::Last);
+
+/// Makes every robot's topics, and those for all robots; the emergency stop last of all.
+fn man(
+    mut driver: Driver,
+    crew: &Arc<Crew>,
+    fleet: &Fleet,
+    links: Vec<Box<dyn Link>>,
+) -> Result<(Driver, Served)> {
+    for (robot, link) in fleet.enabled().zip(links) {
+        driver.add(crew.make(robot)?, link);
     }
-    Ok(out)
+    let services = crew::serve(crew)?;
+    let everyone = Everyone::create(&crew.node, &crew.inbox, &crew.common.profiles)?;
+    let last = everyone::emergency(&crew.node, &crew.inbox)?;
+    Ok((driver, (Arc::clone(crew), services, everyone, last)))
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use bridge_core::command::{Request, Setpoint};
+use bridge_core::fleet;
+use bridge_core::units::Compat;
 use rclrs::{
     IntoPrimitiveOptions as _, Node, Publisher, QoSProfile, RclrsError, Service, Subscription,
 };
@@ -15,10 +17,10 @@ use ros_env::std_msgs::msg::String as Text;
 use ros_env::std_srvs::srv as std_srvs;
 use rosidl_runtime_rs::Message;
 
-use crate::ros::topics::{Side, Topics as Opened};
-
-use super::input::{Inbox, Input};
+use super::input::{Input, RobotInbox};
 use super::messages as convert;
+use crate::ros::stand_in::{Named, NamedService};
+use crate::ros::topics::{Side, Topics as Opened};
 
 /// QoS of the topic groups.
 #[derive(Clone, Debug)]
@@ -33,60 +35,116 @@ pub(super) struct Profiles {
     pub(super) topics: Opened,
 }
 
+impl Profiles {
+    /// A publisher whose group has `base`.
+    pub(super) fn publisher<T: Message>(
+        &self,
+        node: &Node,
+        topic: &str,
+        base: QoSProfile,
+    ) -> Result<Publisher<T>, RclrsError> {
+        let qos = self.topics.open(topic, Side::Publisher, base);
+        node.create_publisher::<T>(topic.qos(qos))
+    }
+
+    /// A subscription whose group has `base`.
+    pub(super) fn subscription<T: Message>(
+        &self,
+        node: &Node,
+        topic: &str,
+        base: QoSProfile,
+        callback: impl Fn(T) + Send + Sync + 'static,
+    ) -> Result<Subscription<T>, RclrsError> {
+        let qos = self.topics.open(topic, Side::Subscription, base);
+        node.create_subscription::<T, _>(topic.qos(qos), callback)
+    }
+}
+
+/// A topic of the user's own.
+pub(super) type CustomPublisher = Publisher<Named<own::LogDataGeneric>>;
+/// `/tf`.
+pub(super) type TfPublisher = Publisher<Named<own::TFMessage>>;
+
+/// What all robots' topics have in common.
+#[derive(Clone)]
+pub(super) struct Common {
+    pub(super) profiles: Profiles,
+    pub(super) compat: Compat,
+    /// Publish connection statistics.
+    pub(super) statistics: bool,
+    /// The URDF, with `$NAME` for the robot's name.
+    pub(super) description: Arc<str>,
+    /// None where tf2_msgs is not installed.
+    pub(super) tf: Option<TfPublisher>,
+}
+
 /// Publishers of one robot.
 pub(super) struct Publishers {
     pub(super) pose: Publisher<geometry::PoseStamped>,
     pub(super) odom: Publisher<Odometry>,
     pub(super) imu: Publisher<sensor::Imu>,
     pub(super) battery: Publisher<sensor::BatteryState>,
-    pub(super) status: Publisher<own::Status>,
+    pub(super) status: Publisher<Named<own::Status>>,
     pub(super) scan: Publisher<sensor::LaserScan>,
     pub(super) console: Publisher<Text>,
     pub(super) raw: Publisher<own::CrtpPacket>,
+    pub(super) statistics: Option<Publisher<Named<own::ConnectionStatisticsArray>>>,
+    pub(super) tf: Option<TfPublisher>,
+    /// What it has said stays readable as long as it lives.
+    _description: Publisher<Text>,
 }
 
 impl Publishers {
-    /// Advertises everything below `name`.
-    pub(super) fn create(node: &Node, name: &str, profiles: &Profiles) -> Result<Self, RclrsError> {
-        let (telemetry, topics) = (profiles.telemetry, &profiles.topics);
+    /// Advertises everything below `name`, and says what the robot looks like.
+    pub(super) fn create(node: &Node, name: &str, common: &Common) -> Result<Self, RclrsError> {
+        let (profiles, telemetry) = (&common.profiles, common.profiles.telemetry);
+        let below = |topic: &str| format!("{name}/{topic}");
+        let latched = QoSProfile::topics_default().transient_local().keep_last(1);
+        let description: Publisher<Text> =
+            profiles.publisher(node, &below("robot_description"), latched)?;
+        let urdf = common.description.replace("$NAME", name);
+        description.publish(Text { data: urdf })?;
+        let statistics = common.statistics.then(|| below("connection_statistics"));
         Ok(Self {
-            pose: publisher(node, topics, &format!("{name}/pose"), telemetry)?,
-            odom: publisher(node, topics, &format!("{name}/odom"), telemetry)?,
-            imu: publisher(node, topics, &format!("{name}/imu"), telemetry)?,
-            battery: publisher(node, topics, &format!("{name}/battery"), telemetry)?,
-            status: publisher(node, topics, &format!("{name}/status"), telemetry)?,
-            scan: publisher(node, topics, &format!("{name}/scan"), telemetry)?,
-            console: publisher(node, topics, &format!("{name}/console"), telemetry)?,
-            raw: publisher(node, topics, &format!("{name}/crtp/rx"), profiles.raw)?,
+            pose: profiles.publisher(node, &below("pose"), telemetry)?,
+            odom: profiles.publisher(node, &below("odom"), telemetry)?,
+            imu: profiles.publisher(node, &below("imu"), telemetry)?,
+            battery: profiles.publisher(node, &below("battery"), telemetry)?,
+            status: profiles.publisher(node, &below("status"), telemetry)?,
+            scan: profiles.publisher(node, &below("scan"), telemetry)?,
+            console: profiles.publisher(node, &below("console"), telemetry)?,
+            raw: profiles.publisher(node, &below("crtp/rx"), profiles.raw)?,
+            statistics: statistics
+                .map(|topic| profiles.publisher(node, &topic, telemetry))
+                .transpose()?,
+            tf: common.tf.clone(),
+            _description: description,
         })
     }
 }
 
-fn publisher<T: Message>(
-    node: &Node,
-    topics: &Opened,
-    topic: &str,
-    qos: QoSProfile,
-) -> Result<Publisher<T>, RclrsError> {
-    node.create_publisher::<T>(topic.qos(topics.open(topic, Side::Publisher, qos)))
-}
-
 /// Keeps subscriptions and services alive; it is nothing but what it holds.
 pub(super) struct Listeners {
+    pub(super) id: u64,
     _twists: [Subscription<geometry::Twist>; 2],
-    _hover: Subscription<own::Hover>,
-    _position: Subscription<own::Position>,
-    _velocity_world: Subscription<own::VelocityWorld>,
-    _full_state: Subscription<own::FullState>,
+    _hover: Subscription<Named<own::Hover>>,
+    _position: Subscription<Named<own::Position>>,
+    _velocity_world: Subscription<Named<own::VelocityWorld>>,
+    _full_state: Subscription<Named<own::FullState>>,
     _attitude: Subscription<own::AttitudeSetpoint>,
     _raw: Subscription<own::CrtpPacket>,
     _emergency: Service<std_srvs::Empty>,
-    _arm: Service<srv::Arm>,
-    _takeoff: Service<srv::Takeoff>,
-    _land: Service<srv::Land>,
-    _go_to: Service<srv::GoTo>,
-    _start_trajectory: Service<srv::StartTrajectory>,
-    _notify: Service<srv::NotifySetpointsStop>,
+    _arm: Service<NamedService<srv::Arm>>,
+    _takeoff: Service<NamedService<srv::Takeoff>>,
+    _land: Service<NamedService<srv::Land>>,
+    _go_to: Service<NamedService<srv::GoTo>>,
+    _start_trajectory: Service<NamedService<srv::StartTrajectory>>,
+    _notify: Service<NamedService<srv::NotifySetpointsStop>>,
+    _upload: Service<NamedService<srv::UploadTrajectory>>,
+    _logging: (
+        Service<NamedService<srv::AddLogging>>,
+        Service<NamedService<srv::RemoveLogging>>,
+    ),
 }
 
 impl Listeners {
@@ -94,9 +152,10 @@ impl Listeners {
     pub(super) fn create(
         node: &Node,
         name: &str,
-        inbox: &Inbox,
-        profiles: &Profiles,
+        inbox: &RobotInbox,
+        common: &Common,
     ) -> Result<Self> {
+        let (profiles, compat) = (&common.profiles, common.compat);
         let topics = Topics {
             node,
             name,
@@ -105,36 +164,62 @@ impl Listeners {
         };
         let services = Services { node, name, inbox };
         Ok(Self {
+            id: inbox.robot,
             _twists: [
-                topics.setpoint("cmd_vel", convert::cmd_vel)?,
-                topics.setpoint("cmd_vel_legacy", convert::cmd_vel_legacy)?,
+                topics.setpoint("cmd_vel", |twist| (convert::cmd_vel(twist), 0))?,
+                topics.setpoint("cmd_vel_legacy", |twist| {
+                    (convert::cmd_vel_legacy(twist), 0)
+                })?,
             ],
-            _hover: topics.setpoint("cmd_hover", convert::cmd_hover)?,
-            _position: topics.setpoint("cmd_position", convert::cmd_position)?,
-            _velocity_world: topics.setpoint("cmd_velocity_world", convert::cmd_velocity_world)?,
-            _full_state: topics.setpoint("cmd_full_state", convert::cmd_full_state)?,
-            _attitude: topics.setpoint("cmd_attitude", convert::cmd_attitude)?,
+            _hover: topics.setpoint("cmd_hover", |Named(hover): &Named<own::Hover>| {
+                (convert::cmd_hover(hover), convert::stamp(&hover.header))
+            })?,
+            _position: topics.setpoint(
+                "cmd_position",
+                move |Named(place): &Named<own::Position>| {
+                    (
+                        convert::cmd_position(place, compat),
+                        convert::stamp(&place.header),
+                    )
+                },
+            )?,
+            _velocity_world: topics.setpoint(
+                "cmd_velocity_world",
+                move |Named(velocity): &Named<own::VelocityWorld>| {
+                    let setpoint = convert::cmd_velocity_world(velocity, compat);
+                    (setpoint, convert::stamp(&velocity.header))
+                },
+            )?,
+            _full_state: topics.setpoint(
+                "cmd_full_state",
+                |Named(state): &Named<own::FullState>| {
+                    (
+                        convert::cmd_full_state(state),
+                        convert::stamp(&state.header),
+                    )
+                },
+            )?,
+            _attitude: topics.setpoint("cmd_attitude", |attitude: &own::AttitudeSetpoint| {
+                (
+                    convert::cmd_attitude(attitude),
+                    convert::stamp(&attitude.header),
+                )
+            })?,
             _raw: topics.raw()?,
             _emergency: services.serve("emergency", |_: &std_srvs::Empty_Request| {
                 Request::Emergency
             })?,
-            _arm: services.serve("arm", |request: &srv::Arm_Request| {
-                Request::Arm(request.arm)
-            })?,
-            _takeoff: services.serve("takeoff", |request| {
-                Request::Takeoff(convert::takeoff(request))
-            })?,
-            _land: services.serve("land", |request| Request::Land(convert::land(request)))?,
-            _go_to: services.serve("go_to", |request| Request::GoTo(convert::go_to(request)))?,
-            _start_trajectory: services.serve("start_trajectory", |request| {
-                Request::StartTrajectory(convert::start_trajectory(request))
-            })?,
-            _notify: services.serve(
-                "notify_setpoints_stop",
-                |request: &srv::NotifySetpointsStop_Request| Request::NotifySetpointsStop {
-                    remain_valid: request.remain_valid_millisecs,
-                },
-            )?,
+            _arm: services.serve("arm", convert::arm)?,
+            _takeoff: services.serve("takeoff", convert::takeoff)?,
+            _land: services.serve("land", convert::land)?,
+            _go_to: services.serve("go_to", convert::go_to)?,
+            _start_trajectory: services.serve("start_trajectory", convert::start_trajectory)?,
+            _notify: services.serve("notify_setpoints_stop", convert::notify_stop)?,
+            _upload: services.upload()?,
+            _logging: (
+                services.add_logging(profiles)?,
+                services.remove_logging()?,
+            ),
         })
     }
 }
@@ -143,7 +228,7 @@ impl Listeners {
 struct Topics<'a> {
     node: &'a Node,
     name: &'a str,
-    inbox: &'a Inbox,
+    inbox: &'a RobotInbox,
     profiles: &'a Profiles,
 }
 
@@ -151,17 +236,15 @@ impl Topics<'_> {
     fn setpoint<T: Message>(
         &self,
         topic: &str,
-        convert: impl Fn(&T) -> Setpoint + Send + Sync + 'static,
+        convert: impl Fn(&T) -> (Setpoint, i64) + Send + Sync + 'static,
     ) -> Result<Subscription<T>, RclrsError> {
         let (inbox, topic) = (self.inbox.clone(), format!("{}/{topic}", self.name));
-        let callback = move |message: T| inbox.push(Input::Setpoint(convert(&message)));
-        let qos = self.qos(&topic, self.profiles.setpoints);
-        self.node
-            .create_subscription::<T, _>(topic.as_str().qos(qos), callback)
-    }
-
-    fn qos(&self, topic: &str, base: QoSProfile) -> QoSProfile {
-        self.profiles.topics.open(topic, Side::Subscription, base)
+        let callback = move |message: T| {
+            let (setpoint, made_at) = convert(&message);
+            inbox.push(Input::Setpoint(setpoint, made_at));
+        };
+        self.profiles
+            .subscription(self.node, &topic, self.profiles.setpoints, callback)
     }
 
     fn raw(&self) -> Result<Subscription<own::CrtpPacket>, RclrsError> {
@@ -171,18 +254,17 @@ impl Topics<'_> {
             Ok(packet) => inbox.push(Input::Request(Request::Raw(packet), None)),
             Err(why) => tracing::warn!(topic = &*name, "packet refused: {why}"),
         };
-        let qos = self.qos(&topic, self.profiles.raw);
-        self.node
-            .create_subscription::<own::CrtpPacket, _>(topic.as_str().qos(qos), callback)
+        self.profiles
+            .subscription(self.node, &topic, self.profiles.raw, callback)
     }
 }
 
-/// Makes the services of one robot. Their responses have no field for a failure, as in crazyswarm2, so that a
+/// Makes the services of one robot. Most responses have no field for a failure, as in crazyswarm2, so that a
 /// refusal is an error in the log.
 struct Services<'a> {
     node: &'a Node,
     name: &'a str,
-    inbox: &'a Inbox,
+    inbox: &'a RobotInbox,
 }
 
 impl Services<'_> {
@@ -199,13 +281,103 @@ impl Services<'_> {
         let callback = move |request: S::Request| {
             let (inbox, label, command) = (inbox.clone(), Arc::clone(&label), convert(&request));
             async move {
-                if let Err(why) = inbox.ask(command).await {
-                    tracing::error!(service = &*label, "refused: {why}");
-                }
+                let outcome = inbox
+                    .ask(|reply| Input::Request(command, Some(reply)))
+                    .await;
+                succeeded(&label, outcome);
                 S::Response::default()
             }
         };
         self.node
             .create_async_service::<S, _>(name.as_str(), callback)
     }
+
+    fn upload(&self) -> Result<Service<NamedService<srv::UploadTrajectory>>, RclrsError> {
+        let (inbox, name) = (
+            self.inbox.clone(),
+            format!("{}/upload_trajectory", self.name),
+        );
+        let label: Arc<str> = name.as_str().into();
+        let callback = move |request: srv::UploadTrajectory_Request| {
+            let (inbox, label) = (inbox.clone(), Arc::clone(&label));
+            async move {
+                let outcome = match convert::trajectory(&request) {
+                    Ok(trajectory) => inbox.ask(|reply| Input::Upload(trajectory, reply)).await,
+                    Err(why) => Err(why),
+                };
+                succeeded(&label, outcome);
+                srv::UploadTrajectory_Response::default()
+            }
+        };
+        self.node.create_async_service(name.as_str(), callback)
+    }
+
+    fn add_logging(
+        &self,
+        profiles: &Profiles,
+    ) -> Result<Service<NamedService<srv::AddLogging>>, RclrsError> {
+        let (inbox, name) = (self.inbox.clone(), format!("{}/add_logging", self.name));
+        let (node, robot): (Node, Arc<str>) = (Node::clone(self.node), self.name.into());
+        let (label, profiles): (Arc<str>, _) = (name.as_str().into(), profiles.clone());
+        let callback = move |request: srv::AddLogging_Request| {
+            let (inbox, label) = (inbox.clone(), Arc::clone(&label));
+            let prepared = prepare(&node, &robot, &profiles, request);
+            async move {
+                let outcome = match prepared {
+                    Ok(input) => inbox.ask(input).await,
+                    Err(why) => Err(why),
+                };
+                srv::AddLogging_Response {
+                    success: succeeded(&label, outcome),
+                }
+            }
+        };
+        self.node.create_async_service(name.as_str(), callback)
+    }
+
+    fn remove_logging(&self) -> Result<Service<NamedService<srv::RemoveLogging>>, RclrsError> {
+        let (inbox, name) = (self.inbox.clone(), format!("{}/remove_logging", self.name));
+        let label: Arc<str> = name.as_str().into();
+        let callback = move |request: srv::RemoveLogging_Request| {
+            let (inbox, label) = (inbox.clone(), Arc::clone(&label));
+            async move {
+                let topic = request.topic_name;
+                let outcome = inbox.ask(|reply| Input::RemoveTopic(topic, reply)).await;
+                srv::RemoveLogging_Response {
+                    success: succeeded(&label, outcome),
+                }
+            }
+        };
+        self.node.create_async_service(name.as_str(), callback)
+    }
+}
+
+/// Checks a topic and makes its publisher; what is left to ask the robot.
+fn prepare(
+    node: &Node,
+    robot: &str,
+    profiles: &Profiles,
+    request: srv::AddLogging_Request,
+) -> Result<impl FnOnce(super::input::Reply) -> Input + Send + use<>, String> {
+    let (topic, hz) = (request.topic_name, f64::from(request.frequency));
+    let log = fleet::late_topic(&topic, hz, &request.vars).map_err(|error| error.to_string())?;
+    // A fixed topic has its publisher already.
+    let custom = !log.1.is_empty();
+    let publisher = custom
+        .then(|| profiles.publisher(node, &format!("{robot}/{topic}"), profiles.telemetry))
+        .transpose();
+    let publisher = publisher.map_err(|error| error.to_string())?;
+    Ok(move |reply| Input::AddTopic {
+        topic,
+        log,
+        publisher,
+        reply,
+    })
+}
+
+/// Whether it went well; if not, the log says why.
+fn succeeded(label: &str, outcome: super::input::Outcome) -> bool {
+    outcome
+        .inspect_err(|why| tracing::error!(service = label, "refused: {why}"))
+        .is_ok()
 }
