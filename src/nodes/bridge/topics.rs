@@ -216,10 +216,7 @@ impl Listeners {
             _start_trajectory: services.serve("start_trajectory", convert::start_trajectory)?,
             _notify: services.serve("notify_setpoints_stop", convert::notify_stop)?,
             _upload: services.upload()?,
-            _logging: (
-                services.add_logging(profiles)?,
-                services.remove_logging()?,
-            ),
+            _logging: (services.add_logging(profiles)?, services.remove_logging()?),
         })
     }
 }
