@@ -1,5 +1,7 @@
 # The short list of what people and CI call. `make ROS=jazzy ...` uses the Jazzy wheels where no ROS is sourced.
 export ROS ?= $(if $(OPENLINK_WHEELS),$(ROS_DISTRO),kilted)
+# rustup puts cargo where not every shell looks.
+export PATH := $(PATH):$(HOME)/.cargo/bin
 .PHONY: help demo test build env bench bench-dds bench-link fmt clean python fuzz
 
 help: ## Lists the targets
@@ -9,6 +11,7 @@ demo: build ## Sets up everything and runs the whole experiment on a simulated d
 	@bash scripts/with_ros.sh python3 scripts/demo.py
 
 env: ## Installs ROS 2 wheels into .ros/ where no ROS 2 is sourced
+	@bash -c '. scripts/tools.sh env'
 	@[ -n "$$ROS_DISTRO" ] || python3 scripts/ros_env.py $(ROS)
 
 test: env ## All checks and tests; ends with `N passed, N failed`
