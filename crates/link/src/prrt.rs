@@ -299,9 +299,7 @@ impl Link for PrrtLink {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        let began = self.tap.now();
-        self.driver.handle_timeout(now);
-        self.note_sent(began);
+        self.driver.handle_due(now);
         self.take_events();
     }
 

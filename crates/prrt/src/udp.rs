@@ -156,8 +156,14 @@ impl Driver {
 
     /// The instant of [`Driver::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.endpoint.handle_timeout(now);
+        self.handle_due(now);
         self.flush(now);
+    }
+
+    /// The instant of [`Driver::poll_timeout`] has come. Writes nothing, so that what the same wake-up brings elsewhere can
+    /// leave first; the caller owes [`Driver::flush`].
+    pub fn handle_due(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
         self.remark_silence(now);
     }
 
