@@ -135,6 +135,7 @@ impl Bridge {
         self.handle_timeout(now);
         self.up.flush(now, drone);
         self.down.flush(now, client);
+        client.set_reader_pace(drone.pace());
         self.take_events(now, client, drone);
     }
 

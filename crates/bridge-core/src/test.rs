@@ -1,7 +1,7 @@
 //! What the tests of this crate share: packets from hex, and a link in memory whose far end is the test.
 
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crtp::Packet;
 use link::{
@@ -38,6 +38,10 @@ pub(crate) struct MemoryLink {
     pub(crate) written: Vec<String>,
     pub(crate) inbox: VecDeque<Received>,
     pub(crate) events: VecDeque<Event>,
+    /// What it takes for a packet.
+    pub(crate) pace: Option<Duration>,
+    /// What it was told of the link behind it.
+    pub(crate) behind: Option<Duration>,
 }
 
 impl MemoryLink {
@@ -50,6 +54,8 @@ impl MemoryLink {
             written: Vec::new(),
             inbox: VecDeque::new(),
             events: VecDeque::new(),
+            pace: None,
+            behind: None,
         }
     }
 
@@ -73,6 +79,14 @@ impl Link for MemoryLink {
 
     fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         None
+    }
+
+    fn pace(&self) -> Option<Duration> {
+        self.pace
+    }
+
+    fn set_reader_pace(&mut self, pace: Option<Duration>) {
+        self.behind = pace;
     }
 
     fn recv(&mut self, _now: Instant) -> Option<Received> {

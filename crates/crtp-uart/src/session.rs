@@ -8,6 +8,7 @@ mod config;
 mod credit;
 mod receive;
 mod role;
+mod service;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -21,6 +22,7 @@ use crtp::Packet;
 use crate::cpx::{self, Decoder, FrameBytes, MAX_FRAME, System};
 use crate::outbox::{Outbox, SendError};
 use credit::Credit;
+use service::Service;
 
 pub use config::Config;
 pub use role::{Device, Host, Role};
@@ -132,6 +134,7 @@ pub struct Session<R: Role> {
     probes: u32,
     decoder: Decoder,
     credit: Credit,
+    service: Service,
     outbox: Outbox<R::Outgoing>,
     inbox: VecDeque<Arrived>,
     /// When the frame that is being read began.
@@ -186,6 +189,7 @@ impl<R: Role> Session<R> {
             probes: 0,
             decoder: Decoder::new(),
             credit: Credit::default(),
+            service: Service::default(),
             outbox: Outbox::new(config.outbox),
             inbox: VecDeque::with_capacity(config.inbox + 1),
             began: now,
@@ -213,6 +217,7 @@ impl<R: Role> Session<R> {
         self.system.clear();
         self.decoder.reset();
         self.credit = Credit::default();
+        self.service = Service::default();
         self.owed = !R::IS_HOST;
         self.phase = Phase::Syncing;
         (self.since, self.attempt, self.probes) = (now, now, 0);
@@ -356,6 +361,13 @@ impl<R: Role> Session<R> {
     #[must_use]
     pub fn backlog(&self) -> usize {
         self.outbox.len()
+    }
+
+    /// How long the peer takes for a frame lately, from its first byte to clear-to-send: one packet in this time is what the
+    /// link carries. `None` before the first answer.
+    #[must_use]
+    pub const fn service_time(&self) -> Option<Duration> {
+        self.service.time()
     }
 
     /// Whether a frame handed in now could leave at once.

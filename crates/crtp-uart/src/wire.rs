@@ -2,7 +2,7 @@
 //! Owns the contracts only.
 
 use std::fmt::Debug;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crtp::{Admitted, Packet};
 
@@ -78,6 +78,11 @@ pub trait HostSession: Wire + Debug + Send {
     /// Packets that were accepted and not handed out for writing.
     fn backlog(&self) -> usize;
 
+    /// Time the peer takes for a packet lately, where the framing tells; see [`Session::service_time`].
+    fn service_time(&self) -> Option<Duration> {
+        None
+    }
+
     /// Counters; those a framing has no use for stay 0.
     fn stats(&self) -> Stats;
 }
@@ -145,6 +150,10 @@ impl HostSession for Session<Host> {
 
     fn backlog(&self) -> usize {
         Self::backlog(self)
+    }
+
+    fn service_time(&self) -> Option<Duration> {
+        Self::service_time(self)
     }
 
     fn stats(&self) -> Stats {

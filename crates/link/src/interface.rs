@@ -1,7 +1,7 @@
 //! The contract between a link and the loop that drives it.
 
 use std::os::fd::RawFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crtp::Packet;
 
@@ -191,6 +191,16 @@ pub trait Link: Send {
     fn quality(&self) -> Option<f64> {
         None
     }
+
+    /// Time this link takes for each packet lately, where it knows: more than one packet in this time waits or is
+    /// superseded.
+    fn pace(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Tells the senders at the other end what lies behind this one: one packet in `pace` is all that it takes. A link
+    /// without a way to tell them does nothing.
+    fn set_reader_pace(&mut self, _pace: Option<Duration>) {}
 
     /// Records from now on what happens to packets. A link that records nothing drops the tap.
     fn set_tap(&mut self, _tap: LinkTap) {}

@@ -32,6 +32,8 @@ pub struct PrrtLink {
     /// Longest life of a setpoint.
     target_delay: Duration,
     peers: Vec<PeerId>,
+    /// What our reader, or what lies behind it, needs for each message.
+    reader_pace: Option<Duration>,
     /// Whose turn it is to be read first.
     turn: usize,
     events: VecDeque<Event>,
@@ -108,6 +110,7 @@ impl PrrtLink {
             driver,
             target_delay: options.target_delay,
             peers: Vec::new(),
+            reader_pace: None,
             turn: 0,
             events: VecDeque::new(),
             state: State::Connecting,
@@ -198,6 +201,7 @@ impl PrrtLink {
         self.stats.reopened += u64::from(self.state == State::Down);
         self.state = State::Up;
         self.peers.push(peer);
+        self.driver.set_reader_pace(peer, self.reader_pace);
         self.events.push_back(Event::Up(format!("peer {addr}")));
     }
 
@@ -362,6 +366,21 @@ impl Link for PrrtLink {
     fn quality(&self) -> Option<f64> {
         let stats = self.driver.stats(*self.peers.first()?)?;
         stats.raw_loss.map(|loss| 1.0 - loss)
+    }
+
+    /// Of the first peer: what it tells of its reader.
+    fn pace(&self) -> Option<Duration> {
+        self.driver.peer_pace(*self.peers.first()?)
+    }
+
+    fn set_reader_pace(&mut self, pace: Option<Duration>) {
+        if self.reader_pace == pace {
+            return;
+        }
+        self.reader_pace = pace;
+        for peer in &self.peers {
+            self.driver.set_reader_pace(*peer, pace);
+        }
     }
 
     fn set_tap(&mut self, tap: LinkTap) {

@@ -391,6 +391,10 @@ impl Link for UartLink {
         self.session.backlog()
     }
 
+    fn pace(&self) -> Option<Duration> {
+        self.session.service_time()
+    }
+
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

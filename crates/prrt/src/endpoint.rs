@@ -313,6 +313,11 @@ impl Endpoint {
         }
     }
 
+    /// Time per message that a peer's reader, or what is behind it, has asked for; `None` while it is no limit.
+    pub fn peer_pace(&self, peer: PeerId) -> Option<Duration> {
+        self.session(peer)?.peer_pace()
+    }
+
     /// Datagrams that belonged to no connection.
     pub const fn stray_stats(&self) -> StrayStats {
         self.stray

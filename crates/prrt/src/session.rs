@@ -304,6 +304,11 @@ impl Session {
         self.behind = pace;
     }
 
+    /// Time per message that the peer's reader needs, if it is a limit.
+    pub(crate) const fn peer_pace(&self) -> Option<Duration> {
+        self.sender.limit.pace()
+    }
+
     /// Time per message that our reader, or what is behind it, needs; `None` while it is no limit.
     fn reader_pace(&mut self, now: Instant) -> Option<Duration> {
         self.receiver.reader.pace(now).max(self.behind)

@@ -292,6 +292,11 @@ impl Driver {
         self.endpoint.set_reader_pace(peer, pace);
     }
 
+    /// Time per message that a peer's reader, or what is behind it, has asked for; `None` while it is no limit.
+    pub fn peer_pace(&self, peer: PeerId) -> Option<Duration> {
+        self.endpoint.peer_pace(peer)
+    }
+
     /// Datagrams that belonged to no connection.
     pub const fn stray_stats(&self) -> StrayStats {
         self.endpoint.stray_stats()

@@ -72,3 +72,19 @@ fn a_bridge_before_another_bridge_adds_nothing() {
     bridge.finish(now);
     assert!(bridge.is_drained());
 }
+
+#[test]
+fn the_pace_of_the_drones_link_is_told_upstream() {
+    let now = Instant::now();
+    let ms = std::time::Duration::from_millis(1);
+    for safety in [Some(Safety::default()), None] {
+        let (mut client, mut drone) = (MemoryLink::up(), MemoryLink::up());
+        let mut bridge = Bridge::new(safety);
+        for pace in [Some(3 * ms), Some(9 * ms), None] {
+            drone.pace = pace;
+            bridge.pump(now, &mut client, &mut drone);
+            assert_eq!(client.behind, pace);
+            assert_eq!(drone.behind, None, "telemetry is not held up by it");
+        }
+    }
+}

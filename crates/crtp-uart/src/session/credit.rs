@@ -77,6 +77,12 @@ impl Credit {
         self.offers < MAX_OFFERS
     }
 
+    /// Since when the answer to a frame is awaited that surely reached a peer which reads.
+    pub(super) fn answer_since(&self) -> Option<Instant> {
+        self.missing_since
+            .filter(|_| !self.held && !self.stalled && !self.doubtful && self.presumed == 0)
+    }
+
     /// When the missing token counts as a stall, unless it has counted already.
     pub(super) fn stall_at(&self, after: Duration) -> Option<Instant> {
         let since = self

@@ -66,6 +66,9 @@ impl<R: Role> Session<R> {
     }
 
     fn handle_token(&mut self, now: Instant) {
+        if let Some(since) = self.credit.answer_since() {
+            self.service.note(now.saturating_duration_since(since));
+        }
         let token = self.credit.grant();
         self.granted = now;
         self.stats.surplus_tokens += u64::from(token == Token::Surplus);

@@ -105,3 +105,35 @@ fn a_good_frame_that_is_no_crtp_is_answered_and_counted() {
     assert_eq!((stats.other_frames, stats.bad_crtp), (1, 1));
     assert_eq!(pair.host.recv(), None);
 }
+
+#[test]
+fn the_time_for_a_frame_is_learnt_and_a_stall_does_not_count() {
+    let mut pair = Pair::up();
+    assert_eq!(
+        pair.host.service_time(),
+        Some(Duration::ZERO),
+        "the greeting"
+    );
+    for number in 0..40 {
+        pair.host.send(pair.now, echo(number), None, None).unwrap();
+        pair.host_writes();
+        pair.advance(5 * MS);
+        pair.settle();
+        assert_eq!(pair.device_received(), [*echo(number)]);
+    }
+    let learnt = pair.host.service_time().unwrap();
+    assert!((4 * MS..=5 * MS).contains(&learnt), "{learnt:?}");
+
+    pair.advance(Duration::ZERO);
+    pair.wired.1 = false;
+    pair.host.send(pair.now, echo(50), None, None).unwrap();
+    pair.settle();
+    pair.advance(300 * MS);
+    pair.wired.1 = true;
+    pair.advance(2_000 * MS);
+    assert!(pair.host.stats().stalls > 0);
+    assert_eq!(pair.host.service_time(), Some(learnt));
+
+    pair.host.restart(pair.now);
+    assert_eq!(pair.host.service_time(), None);
+}
