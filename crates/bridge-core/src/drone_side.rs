@@ -130,6 +130,8 @@ pub struct DroneSide {
     /// The link to the drone has been up, so that the watchdog is to be fed.
     feeding: bool,
     fed: Option<Instant>,
+    /// The bridge ends; what it has decided stands.
+    ended: bool,
     actions: Actions,
     event: Option<Reason>,
 }
@@ -147,6 +149,7 @@ impl DroneSide {
             locked: false,
             feeding: false,
             fed: None,
+            ended: false,
             actions: Actions::default(),
             event: None,
         }
@@ -195,6 +198,8 @@ impl DroneSide {
     /// A client's packet: queued behind what has to go before it, or refused.
     pub fn handle_uplink(&mut self, now: Instant, received: &Received, out: &mut Outbox) {
         match self.gate.admit(&received.packet) {
+            // The setpoints that go on coming while the last packets leave would take the drone out of its landing.
+            Ok(_) if self.ended && moves(&received.packet) => out.supersede(&received.packet),
             Ok(_) => {
                 self.prepare(now, &received.packet, out);
                 queue(received, out);
@@ -234,8 +239,10 @@ impl DroneSide {
         stream.into_iter().chain(high_level).chain(feed).min()
     }
 
-    /// The bridge ends: nobody will be there to act later, so what may be flying is dealt with now.
+    /// The bridge ends: nobody will be there to act later, so what may be flying is dealt with now. Of what clients still
+    /// say about the flight only an emergency stop counts.
     pub fn finish(&mut self, now: Instant, out: &mut Outbox) {
+        self.ended = true;
         match (self.stream, self.high_level) {
             (Stream::Live(_), _) => self.end_stream(now, out),
             (Stream::Still(_), _) => self.hand_back(out),
@@ -390,6 +397,14 @@ impl DroneSide {
     fn note(&mut self, reason: Reason) {
         self.actions.count(reason);
         self.event = Some(reason);
+    }
+}
+
+/// Whether it says how to fly on.
+fn moves(packet: &Packet) -> bool {
+    match kind::kind(packet) {
+        Kind::Live | Kind::Still | Kind::NotifyStop | Kind::Fly | Kind::Land => true,
+        Kind::Emergency | Kind::NewClient | Kind::Other => false,
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Counters {
     pub sent: u64,
     /// Of these, made here and not by a client.
     pub injected: u64,
-    /// Replaced by a newer setpoint.
+    /// Replaced by a newer setpoint, or by what was decided here.
     pub superseded: u64,
     /// Too old.
     pub expired: u64,
@@ -169,6 +169,12 @@ impl Outbox {
         self.refuse(rule);
     }
 
+    /// Counts a command that a decision made here has replaced already.
+    pub fn supersede(&mut self, packet: &Packet) {
+        self.note(packet, Verdict::Superseded);
+        self.counters.superseded += 1;
+    }
+
     /// Counts a null packet, which goes no further.
     pub fn skip_null(&mut self) {
         self.counters.null += 1;
@@ -194,7 +200,7 @@ impl Outbox {
     #[must_use]
     pub fn counters(&self) -> Counters {
         Counters {
-            superseded: self.latest.superseded(),
+            superseded: self.counters.superseded + self.latest.superseded(),
             expired: self.counters.expired + self.latest.expired(),
             ..self.counters
         }

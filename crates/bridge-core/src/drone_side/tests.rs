@@ -272,6 +272,19 @@ fn ending_the_bridge_applies_the_policy_at_once() {
 }
 
 #[test]
+fn setpoints_that_come_while_the_bridge_ends_do_not_undo_the_landing() {
+    let mut rig = Rig::with(LinkLoss::Land);
+    rig.stream(HOVER, 3);
+    rig.rules.finish(rig.now, &mut rig.out);
+    assert_eq!(rig.written(), [NOTIFY, LAND]);
+    for hex in [HOVER, TAKEOFF, NOTIFY] {
+        assert_eq!(rig.client(hex), Vec::<String>::new());
+    }
+    assert_eq!(rig.out.counters().superseded, 3);
+    assert_eq!(rig.client("5c03"), ["5c03"], "motors off at any time");
+}
+
+#[test]
 fn a_packet_that_the_gate_refuses_is_no_setpoint_and_replaces_none() {
     let mut rig = Rig::with(LinkLoss::Land);
     for hex in ["7c0a00", "3c00", "7d00", "4c0263"] {
