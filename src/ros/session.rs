@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use rclrs::{
-    Context, CreateBasicExecutor as _, Executor, ExecutorCommands, InitOptions, Node, SpinOptions,
+    Context, CreateBasicExecutor as _, Executor, ExecutorCommands, InitOptions, LogSeverity,
+    Logger, Node, SpinOptions,
 };
 use serde_json::Value;
 
@@ -18,6 +19,15 @@ use super::args::NodeArgs;
 
 /// How long to wait for a spin to notice that it is to end.
 const HALT_AGAIN: Duration = Duration::from_millis(2);
+
+/// No middleware tells the history of a peer's end, and rclrs logs an error for each peer of each topic that is asked for:
+/// every second, while the bridge looks for peers that cannot match.
+fn quiet() -> Result<()> {
+    let logger = Logger::new("QoSProfile.conversion").context("cannot make a logger")?;
+    logger
+        .set_level(LogSeverity::Fatal)
+        .context("cannot set the level of a logger")
+}
 
 /// A node in a domain, spun by a thread of its own from [`Session::start`] on.
 pub struct Session {
@@ -38,6 +48,7 @@ impl Session {
         let options = InitOptions::new().with_domain_id(Some(domain));
         let context = Context::new(args.passed_on().iter().cloned(), options)
             .with_context(|| format!("cannot open a context in domain {domain}"))?;
+        quiet()?;
         let executor = context.create_basic_executor();
         let name = format!("{}{suffix}", args.node_name());
         let node = executor

@@ -3,6 +3,7 @@ import itertools
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -158,3 +159,23 @@ def wait_until(done, limit_s: float = 20, what: str = "the condition"):
         assert time.monotonic() < end, f"{what} did not come true within {limit_s} s"
         time.sleep(0.02)
     return result
+
+
+def build_interfaces(source: Path, folder: Path, *options: str) -> dict[str, str]:
+    """Builds an interface package into a prefix of its own; the variables for processes that shall know it."""
+    run_path = ";".join(["$ORIGIN", *(f"{prefix}/lib" for prefix in os.environ["AMENT_PREFIX_PATH"].split(":"))])
+    steps = [
+        ["cmake", "-S", source, "-B", folder / "build", f"-DCMAKE_INSTALL_PREFIX={folder / 'install'}",
+         f"-DCMAKE_INSTALL_RPATH={run_path}", f"-DPython3_EXECUTABLE={sys.executable}", *options],
+        ["cmake", "--build", folder / "build", "-j2"],
+        ["cmake", "--install", folder / "build"],
+    ]
+    for step in steps:
+        done = subprocess.run([str(part) for part in step], capture_output=True, text=True, timeout=600, check=False)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    python, = (folder / "install").glob("**/*-packages")
+
+    def first(name, path):
+        return f"{path}:{os.environ.get(name, '')}"
+    return {"LD_LIBRARY_PATH": first("LD_LIBRARY_PATH", folder / "install/lib"), "PYTHONPATH": first("PYTHONPATH", python),
+            "AMENT_PREFIX_PATH": first("AMENT_PREFIX_PATH", folder / "install")}

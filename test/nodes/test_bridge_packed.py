@@ -1,12 +1,10 @@
 """Packed messages as ros2/domain_bridge packs them, with that package's message built for the test."""
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from conftest import NODES, Program, wait_until
+from conftest import NODES, Program, build_interfaces, wait_until
 from std_msgs.msg import String
 
 SOURCE = Path(__file__).parent / "packed_message"
@@ -23,23 +21,7 @@ rclpy.spin(node)
 @pytest.fixture(scope="session")
 def with_message(tmp_path_factory):
     """The environment of processes that know the message."""
-    build = tmp_path_factory.mktemp("packed_message")
-    run_path = ";".join(["$ORIGIN", *(f"{prefix}/lib" for prefix in os.environ["AMENT_PREFIX_PATH"].split(":"))])
-    steps = [
-        ["cmake", "-S", SOURCE, "-B", build / "build", f"-DCMAKE_INSTALL_PREFIX={build / 'install'}",
-         f"-DCMAKE_INSTALL_RPATH={run_path}", f"-DPython3_EXECUTABLE={sys.executable}"],
-        ["cmake", "--build", build / "build", "-j2"],
-        ["cmake", "--install", build / "build"],
-    ]
-    for step in steps:
-        done = subprocess.run([str(part) for part in step], capture_output=True, text=True, timeout=600, check=False)
-        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    python, = (build / "install").glob("**/*-packages")
-
-    def first(name, path):
-        return f"{path}:{os.environ.get(name, '')}"
-    return {"LD_LIBRARY_PATH": first("LD_LIBRARY_PATH", build / "install/lib"), "PYTHONPATH": first("PYTHONPATH", python),
-            "AMENT_PREFIX_PATH": first("AMENT_PREFIX_PATH", build / "install")}
+    return build_interfaces(SOURCE, tmp_path_factory.mktemp("packed_message"))
 
 
 def test_packed_messages_arrive_as_they_were(with_message, tmp_path, peer, domain, other_domain, third_domain):
