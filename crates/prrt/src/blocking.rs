@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::config::Config;
 use crate::endpoint::PeerId;
 use crate::error::{Error, SendError};
-use crate::message::{Departure, Message, MessageId, Mode, Stream};
+use crate::message::{Delivery, Departure, Message, MessageId, Mode, Stream};
 use crate::stats::Stats;
 use crate::udp::Driver;
 use worker::Worker;
@@ -262,10 +262,28 @@ impl Socket {
     /// # Errors
     /// Nothing came in time, or the connection is closed.
     pub fn recv(&self, mode: Mode, wait: Wait) -> Result<Message, RecvError> {
+        self.take(wait, |driver, now, peer| driver.recv(now, peer, mode))
+    }
+
+    /// The next message in order, or in its place the gap that missing messages leave once they expire within `window`.
+    ///
+    /// # Errors
+    /// Nothing came in time, or the connection is closed.
+    pub fn recv_with_gaps(&self, window: Duration, wait: Wait) -> Result<Delivery, RecvError> {
+        self.take(wait, |driver, now, peer| {
+            driver.recv_with_gaps(now, peer, window)
+        })
+    }
+
+    fn take<T>(
+        &self,
+        wait: Wait,
+        mut take: impl FnMut(&mut Driver, Instant, PeerId) -> Option<T>,
+    ) -> Result<T, RecvError> {
         let peer = self.handle.peer;
         let received = self.handle.worker.wait(wait, |shared, now| {
-            match shared.driver.recv(now, peer, mode) {
-                Some(message) => Some(Ok(message)),
+            match take(&mut shared.driver, now, peer) {
+                Some(taken) => Some(Ok(taken)),
                 None if shared.driver.addr(peer).is_none() => Some(Err(RecvError::Closed)),
                 None => None,
             }

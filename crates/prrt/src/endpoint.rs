@@ -21,7 +21,7 @@ use crate::connect::{Connecting, Handshake};
 use crate::cookie::Cookies;
 use crate::error::{ConfigError, SendError};
 use crate::keys::PublicKey;
-use crate::message::{Departure, Message, MessageId, Mode, Stream};
+use crate::message::{Delivery, Departure, Message, MessageId, Mode, Stream};
 use crate::noise::Accept;
 use crate::payload::Payload;
 use crate::reset::Resets;
@@ -245,13 +245,29 @@ impl Endpoint {
 
     /// The next message from a peer.
     pub fn recv(&mut self, now: Instant, peer: PeerId, mode: Mode) -> Option<Message> {
+        self.take(peer, |session| session.recv(now, mode))
+    }
+
+    /// The next message from a peer in order, or in its place the gap that missing messages leave once they expire within
+    /// `window` from now.
+    pub fn recv_with_gaps(
+        &mut self,
+        now: Instant,
+        peer: PeerId,
+        window: Duration,
+    ) -> Option<Delivery> {
+        self.take(peer, |session| session.recv_with_gaps(now, window))
+    }
+
+    /// Takes something out of a session, and ends one that is over when nothing is left in it.
+    fn take<T>(&mut self, peer: PeerId, take: impl FnOnce(&mut Session) -> Option<T>) -> Option<T> {
         let entry = self.peers.get_mut(peer.0)?;
         let ended = entry.ended;
-        let message = entry.session_mut()?.recv(now, mode);
-        if message.is_none() && ended {
+        let taken = take(entry.session_mut()?);
+        if taken.is_none() && ended {
             self.remove(peer.0);
         }
-        message
+        taken
     }
 
     /// Begins to collect what happens to single messages, or stops.

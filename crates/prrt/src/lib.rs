@@ -52,7 +52,7 @@ pub use config::{Config, Repair};
 pub use endpoint::{Endpoint, Event, PeerId, StrayStats, Transmit};
 pub use error::{ConfigError, Error, SendError, WireError};
 pub use keys::{KeyError, Keys, PublicKey, SecretKey, SharedKey};
-pub use message::{Departure, Message, MessageId, Mode, Stream};
+pub use message::{Delivery, Departure, Gap, Message, MessageId, Mode, Stream};
 pub use payload::{INLINE_PAYLOAD, Payload};
 pub use seq::{PacketNumber, Seq};
 pub use stats::{Paces, ReceiveStats, RttStats, SendStats, Stats};

@@ -68,6 +68,33 @@ impl Mode {
     };
 }
 
+/// Messages of an ordered stream that never came in time, in the place where they would have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Their stream.
+    pub stream: Stream,
+    /// Number of the first.
+    pub from: Seq,
+    /// Number of the last.
+    pub to: Seq,
+}
+
+impl Gap {
+    /// How many messages are missing, at least one.
+    pub const fn count(&self) -> u32 {
+        self.to.since(self.from).cast_unsigned().wrapping_add(1)
+    }
+}
+
+/// What a reader gets that wants to see gaps, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// A message.
+    Message(Message),
+    /// Messages that were given up. Of `Latest` streams, where older ones are dropped by design, there are none.
+    Gap(Gap),
+}
+
 /// A message that came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {

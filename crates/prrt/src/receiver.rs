@@ -9,7 +9,7 @@ mod ordered;
 use std::time::{Duration, Instant};
 
 use crate::config::Config;
-use crate::message::{Message, Mode, Stream};
+use crate::message::{Delivery, Gap, Message, Mode, Stream};
 use crate::pace::Reader;
 use crate::payload::Payload;
 use crate::seq::Seq;
@@ -322,6 +322,24 @@ impl Receiver {
         self.books.stats.delivered += 1;
         self.books.stats.repaired += u64::from(message.repaired());
         Some(message)
+    }
+
+    /// The next message in order, or the gap in its place once missing messages expire within `window` from now.
+    pub(crate) fn recv_with_gaps(&mut self, now: Instant, window: Duration) -> Option<Delivery> {
+        self.patience = window;
+        if let Some(gap) = self.next_gap(now, window) {
+            return Some(Delivery::Gap(gap));
+        }
+        self.recv(now, Mode::Ordered { window })
+            .map(Delivery::Message)
+    }
+
+    /// The first gap in front of any stream. Gaps are no work for the reader, so no stream can starve another with them.
+    fn next_gap(&mut self, now: Instant, window: Duration) -> Option<Gap> {
+        let books = &mut self.books;
+        self.ordered
+            .iter_mut()
+            .find_map(|rx| rx.pop_gap(now, window, books))
     }
 
     fn recv_latest(&mut self, now: Instant) -> Option<Message> {

@@ -11,7 +11,7 @@ use crate::ack::AckState;
 use crate::config::Config;
 use crate::error::SendError;
 use crate::expect::Expectations;
-use crate::message::{Departure, Message, MessageId, Mode, Stream};
+use crate::message::{Delivery, Departure, Message, MessageId, Mode, Stream};
 use crate::pace::{Beat, Teller};
 use crate::path::PathState;
 use crate::payload::Payload;
@@ -177,6 +177,11 @@ impl Session {
     /// The next message for the reader.
     pub(crate) fn recv(&mut self, now: Instant, mode: Mode) -> Option<Message> {
         self.receiver.recv(now, mode)
+    }
+
+    /// The next message or gap for the reader.
+    pub(crate) fn recv_with_gaps(&mut self, now: Instant, window: Duration) -> Option<Delivery> {
+        self.receiver.recv_with_gaps(now, window)
     }
 
     /// Whether something waits for the reader.

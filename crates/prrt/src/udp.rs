@@ -16,7 +16,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::config::Config;
 use crate::endpoint::{Endpoint, Event, PeerId, StrayStats};
 use crate::error::{Error, SendError};
-use crate::message::{Departure, Message, MessageId, Mode, Stream};
+use crate::message::{Delivery, Departure, Message, MessageId, Mode, Stream};
 use crate::stats::Stats;
 use crate::trace::Trace;
 use io::{Arrival, Io};
@@ -222,6 +222,17 @@ impl Driver {
     /// The next message from a peer.
     pub fn recv(&mut self, now: Instant, peer: PeerId, mode: Mode) -> Option<Message> {
         self.endpoint.recv(now, peer, mode)
+    }
+
+    /// The next message from a peer in order, or in its place the gap that missing messages leave once they expire within
+    /// `window` from now.
+    pub fn recv_with_gaps(
+        &mut self,
+        now: Instant,
+        peer: PeerId,
+        window: Duration,
+    ) -> Option<Delivery> {
+        self.endpoint.recv_with_gaps(now, peer, window)
     }
 
     /// Begins to collect what happens to single messages, or stops; see [`Driver::poll_trace`].

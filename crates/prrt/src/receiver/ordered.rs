@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::held::Held;
 use super::{Books, Verdict};
-use crate::message::{Message, Stream};
+use crate::message::{Gap, Message, Stream};
 use crate::seq::Seq;
 
 #[derive(Debug)]
@@ -136,44 +136,51 @@ impl OrderedRx {
         window: Duration,
         books: &mut Books,
     ) -> Option<Message> {
+        self.give_up(now, window, books);
+        let Entry::Held(_) = self.entries.front()? else {
+            return None;
+        };
+        let message = self.take(0, now, self.gap, books);
+        self.settle(books);
+        message
+    }
+
+    /// What has been given up since the last delivery, once what follows is there or may still come.
+    pub(crate) fn pop_gap(
+        &mut self,
+        now: Instant,
+        window: Duration,
+        books: &mut Books,
+    ) -> Option<Gap> {
+        self.give_up(now, window, books);
+        let lost = std::mem::take(&mut self.gap);
+        (lost > 0).then(|| Gap {
+            stream: self.stream,
+            from: self.next.minus(lost),
+            to: self.next.minus(1),
+        })
+    }
+
+    /// Moves up to the first message that can be delivered or is worth waiting for.
+    fn give_up(&mut self, now: Instant, window: Duration, books: &mut Books) {
         loop {
+            self.settle(books);
             let over = self.deadline().is_some_and(|at| at <= now + window);
-            match self.entries.front_mut()? {
-                Entry::Missing if over => self.miss(books),
-                Entry::Missing => return None,
-                Entry::Taken => self.advance(),
-                Entry::Useless => self.pass(),
-                entry @ Entry::Held(_) => {
-                    let entry = std::mem::replace(entry, Entry::Taken);
-                    if let Some(message) = self.turn_up(entry, now, books) {
-                        return Some(message);
-                    }
+            match self.entries.front() {
+                Some(Entry::Missing) if over => self.miss(books),
+                Some(Entry::Held(held)) if held.expired(now) => {
+                    books.release(held);
+                    books.stats.expired += 1;
+                    self.pass();
                 }
+                _ => return,
             }
-            self.raise_floor(self.floor, books);
         }
     }
 
     fn pass(&mut self) {
         self.gap += 1;
         self.advance();
-    }
-
-    /// Delivers the front entry, or drops it if it is too old.
-    fn turn_up(&mut self, entry: Entry, now: Instant, books: &mut Books) -> Option<Message> {
-        let seq = self.next;
-        let Entry::Held(held) = entry else {
-            return None;
-        };
-        books.release(&held);
-        if held.expired(now) {
-            books.stats.expired += 1;
-            self.pass();
-            return None;
-        }
-        self.advance();
-        let gap = std::mem::take(&mut self.gap);
-        Some(held.deliver(now, self.stream, seq, gap))
     }
 
     /// The message with the lowest number that is there, gaps or not.

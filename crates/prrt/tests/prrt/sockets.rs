@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use prrt::blocking::{Listener, RecvError, Socket, Wait};
 use prrt::udp::Driver;
-use prrt::{Config, Error, SendError, Stream};
+use prrt::{Config, Delivery, Error, SendError, Stream};
 
 const LOOPBACK: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
@@ -40,6 +40,19 @@ fn messages_go_both_ways() {
     );
     assert!(server.flush(soon()));
     assert_eq!(server.stats().unwrap().send.confirmed, 1);
+}
+
+#[test]
+fn a_reader_that_wants_gaps_may_wait_for_them_or_not() {
+    let (_listener, server, client) = joined();
+    let nothing = server.recv_with_gaps(Duration::ZERO, Wait::No);
+    assert_eq!(nothing, Err(RecvError::TimedOut));
+    client.try_send(Stream::Ordered(3), None, b"here").unwrap();
+    let delivery = server.recv_with_gaps(Duration::ZERO, soon()).unwrap();
+    assert!(
+        matches!(&delivery, Delivery::Message(message) if message.data[..] == b"here"[..]),
+        "{delivery:?}"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prrt::{Config, Mode, Stream};
+use prrt::{Config, Delivery, Mode, Stream};
 
 use crate::net::{Conditions, Loss};
 use crate::pair::{CLIENT, Pair, SERVER};
@@ -88,6 +88,40 @@ fn an_expired_message_holds_up_its_stream_until_its_expiry_only() {
     let (at, message) = &pair.ends[SERVER].received[0];
     assert_eq!((&message.data[..], message.gap_before), (&b"next"[..], 1));
     assert!(*at - born < 33 * MS, "{:?}", *at - born);
+}
+
+#[test]
+fn a_reader_that_wants_gaps_sees_them_in_the_place_of_what_was_lost() {
+    let mut pair = Pair::connected(&Config::default(), wifi(0.0), 31);
+    pair.run_for(Duration::from_secs(1));
+    pair.ends[SERVER].reads = false;
+    for (number, lost) in [false, true, true, false].into_iter().enumerate() {
+        let loss = if lost { Loss::Iid(1.0) } else { Loss::Never };
+        pair.nets[CLIENT].conditions.loss = loss;
+        pair.send(CLIENT, Stream::Ordered(1), Some(30 * MS), &[number as u8])
+            .unwrap();
+        pair.run_for(28 * MS);
+        let seen = deliveries(&mut pair);
+        let expected: &[&str] = match number {
+            0 => &["message 0"],
+            3 => &["gap of 2", "message 3"],
+            _ => &[],
+        };
+        assert_eq!(seen, expected, "after message {number}");
+    }
+}
+
+/// Everything there is to read now, gaps as gaps.
+fn deliveries(pair: &mut Pair) -> Vec<String> {
+    let (now, peer) = (pair.now, pair.ends[SERVER].peer.unwrap());
+    let endpoint = &mut pair.ends[SERVER].endpoint;
+    let next = || endpoint.recv_with_gaps(now, peer, Duration::ZERO);
+    std::iter::from_fn(next)
+        .map(|delivery| match delivery {
+            Delivery::Message(message) => format!("message {}", message.data[0]),
+            Delivery::Gap(gap) => format!("gap of {}", gap.count()),
+        })
+        .collect()
 }
 
 #[test]
