@@ -7,6 +7,7 @@ use arrayvec::ArrayVec;
 
 use crate::message::Stream;
 use crate::seq::Seq;
+use crate::window::WindowedMax;
 use crate::wire::Writer;
 use crate::wire::frame::{NACK_SPAN, Nack, Part};
 
@@ -19,11 +20,12 @@ const MAX_UNHEARD: u8 = 8;
 /// Most messages asked for at once on one stream, and most of them beyond the newest that arrived.
 const MAX_MISSING: usize = NACK_SPAN;
 const MAX_AHEAD: u32 = 8;
-/// Above this share of needless requests more lateness is excused.
-const NEEDLESS_MAX: f64 = 0.01;
-/// Weight of one arrival in what is remembered of lateness and of needless requests.
-const LATE_GAIN: f64 = 1.0 / 64.0;
-const NEEDLESS_GAIN: f64 = 1.0 / 256.0;
+/// Above this share of messages later than usual the path reorders, and more lateness is excused. Jitter alone stays below.
+const STRAGGLERS_MAX: f64 = 0.025;
+/// How long the latest arrival is remembered.
+const LATE_WINDOW: Duration = Duration::from_secs(10);
+/// Weight of one arrival in the share of stragglers.
+const STRAGGLERS_GAIN: f64 = 1.0 / 512.0;
 /// Most streams followed.
 const MAX_STREAMS: usize = 64;
 
@@ -35,7 +37,6 @@ struct Missing {
     until: Instant,
     /// Not asked for before.
     from: Instant,
-    asked: bool,
 }
 
 /// One steady stream.
@@ -51,9 +52,9 @@ struct Expected {
     late: Duration,
     deviation: Duration,
     /// Largest lateness lately.
-    tail: Duration,
-    /// Share of messages that were asked for although they were only late.
-    needless: f64,
+    tail: WindowedMax<Duration>,
+    /// Share of originals that came later than usually excused.
+    stragglers: f64,
     /// Messages beyond the newest that are overdue.
     ahead: u32,
     missing: ArrayVec<Missing, MAX_MISSING>,
@@ -78,8 +79,8 @@ impl Expected {
             life,
             late: now.saturating_duration_since(nominal),
             deviation: Duration::ZERO,
-            tail: Duration::ZERO,
-            needless: 0.0,
+            tail: WindowedMax::new(LATE_WINDOW),
+            stragglers: 0.0,
             ahead: 0,
             missing: ArrayVec::new(),
             next_request: now,
@@ -87,31 +88,36 @@ impl Expected {
         }
     }
 
-    /// How late a message may be: a little more than usual, or where too many that were asked for then came by themselves
-    /// (because the path reorders), as late as any lately.
+    /// How late a message may be: a little more than usual, or on a path that reorders as late as any lately, so that what
+    /// will come by itself is not asked for. Three quarters of its life are left for repairs in any case.
     fn excuse(&self) -> Duration {
-        let usual = self.late + (self.deviation * 4).max(EXCUSE_MIN);
-        if self.needless > NEEDLESS_MAX {
-            usual.max(self.tail)
+        let usual = self.usual();
+        if self.stragglers > STRAGGLERS_MAX {
+            let tail = self.tail.get().unwrap_or_default();
+            usual.max(tail.min(self.life / 4))
         } else {
             usual
         }
     }
 
+    fn usual(&self) -> Duration {
+        self.late + (self.deviation * 4).max(EXCUSE_MIN)
+    }
+
     /// Takes how late an original was.
-    fn learn(&mut self, now: Instant, nominal: Instant, seq: Seq) {
+    fn learn(&mut self, now: Instant, nominal: Instant) {
         let late = now.saturating_duration_since(nominal);
+        let straggles = late > self.usual();
         self.deviation = (self.deviation * 7 + late.abs_diff(self.late)) / 8;
         self.late = (self.late * 7 + late) / 8;
-        self.tail = late.max(self.tail.mul_f64(1.0 - LATE_GAIN));
-        let needless = self.missing.iter().any(|m| m.seq == seq && m.asked);
-        self.needless += (f64::from(u8::from(needless)) - self.needless) * NEEDLESS_GAIN;
+        self.tail.observe(now, late);
+        self.stragglers += (f64::from(u8::from(straggles)) - self.stragglers) * STRAGGLERS_GAIN;
     }
 
     fn on_arrival(&mut self, now: Instant, nominal: Instant, part: &Part<'_>) {
         self.unheard = 0;
         if part.attempt == 0 {
-            self.learn(now, nominal, part.seq);
+            self.learn(now, nominal);
         }
         self.missing.retain(|missing| missing.seq != part.seq);
         let steps = part.seq.since(self.newest);
@@ -138,7 +144,6 @@ impl Expected {
             seq,
             until: nominal + self.life,
             from: nominal + self.excuse(),
-            asked: false,
         });
     }
 
@@ -177,11 +182,6 @@ impl Expected {
     }
 
     fn request(&mut self, now: Instant) -> Option<Nack> {
-        let wanted = |missing: &&mut Missing| missing.from <= now;
-        self.missing
-            .iter_mut()
-            .filter(wanted)
-            .for_each(|missing| missing.asked = true);
         let wanted = self.missing.iter().filter(|missing| missing.from <= now);
         let first = wanted
             .clone()

@@ -18,19 +18,29 @@ fn setpoints(pair: &mut Pair, count: u32, life: Duration) {
 }
 
 #[test]
-fn reordering_alone_is_not_loss() {
+fn reordering_alone_is_not_loss_and_soon_brings_few_repairs() {
     let reorder = Conditions {
         reorder: 0.1,
         fifo: false,
         ..Conditions::wifi(Loss::Never)
     };
-    let mut pair = Pair::connected(&Config::default(), [reorder; 2], 1);
-    setpoints(&mut pair, 5000, 100 * MS);
-    let stats = pair.stats(CLIENT);
-    assert_eq!(stats.raw_loss, Some(0.0), "{stats:?}");
-    assert_eq!(stats.residual_loss(), Some(0.0));
-    assert!(stats.send.repairs < 500, "{stats:?}");
-    assert!(stats.debt < 0.1);
+    let mut needless = 0;
+    for seed in 1..=5 {
+        let mut pair = Pair::connected(&Config::default(), [reorder; 2], seed);
+        setpoints(&mut pair, 5000, 100 * MS);
+        let stats = pair.stats(CLIENT);
+        assert_eq!(stats.raw_loss, Some(0.0), "{stats:?}");
+        assert_eq!(stats.residual_loss(), Some(0.0));
+        assert!(stats.debt < 0.1);
+        let learning = stats.send.repairs;
+        assert!(learning < 150, "{stats:?}");
+        setpoints(&mut pair, 5000, 100 * MS);
+        needless += pair.stats(CLIENT).send.repairs - learning;
+    }
+    assert!(
+        needless < 250,
+        "{needless} repairs of 25000 messages, none lost"
+    );
 }
 
 #[test]
