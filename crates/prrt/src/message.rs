@@ -108,6 +108,9 @@ pub struct Message {
     pub at: Instant,
     /// Estimate of the time from `send` at the sender to delivery here: exact up to the asymmetry of the path.
     pub age: Duration,
+    /// How far `age` may be off: half the smallest round trip, as if the path had all its delay in one direction; `None` before
+    /// a round trip was measured. What the clocks drifted within the last 10 s comes on top.
+    pub age_error: Option<Duration>,
     /// What is left of its life at delivery; `None` if it never expires.
     pub remaining: Option<Duration>,
     /// Which transmission arrived first, 0 for the original.

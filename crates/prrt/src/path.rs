@@ -146,6 +146,11 @@ impl PathState {
             .unwrap_or(at)
     }
 
+    /// How far [`PathState::birth`] may be off: all of the smallest round trip may be in one direction.
+    pub(crate) fn doubt(&self) -> Option<Duration> {
+        self.rtt.min().map(|rtt| rtt / 2)
+    }
+
     /// Local instant at which something born `age` before a datagram stamped `stamp` left would have arrived on the
     /// fastest way, had it left at its birth.
     pub(crate) fn nominal(&self, stamp: Stamp, age: Duration, at: Instant) -> Instant {

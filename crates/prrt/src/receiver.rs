@@ -65,6 +65,8 @@ impl Books {
 pub(crate) struct Arrival {
     pub(crate) at: Instant,
     pub(crate) born: Instant,
+    /// How far that may be off, if known.
+    pub(crate) doubt: Option<Duration>,
 }
 
 /// What has arrived on one connection.
@@ -244,6 +246,7 @@ impl Receiver {
             data,
             at: arrival.at,
             born: arrival.born,
+            doubt: arrival.doubt,
             expires,
             wait_until,
             attempt,

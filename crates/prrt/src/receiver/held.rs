@@ -1,6 +1,6 @@
 //! A message that arrived and waits for its reader.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::message::{Message, Stream};
 use crate::payload::Payload;
@@ -13,6 +13,8 @@ pub(crate) struct Held {
     pub(crate) at: Instant,
     /// Birth on the local clock.
     pub(crate) born: Instant,
+    /// How far that may be off, if known.
+    pub(crate) doubt: Option<Duration>,
     /// Expiry on the local clock.
     pub(crate) expires: Option<Instant>,
     /// After this nothing before it is worth waiting for; `None` is for ever.
@@ -38,6 +40,7 @@ impl Held {
             data: self.data,
             at: self.at,
             age: now.saturating_duration_since(self.born),
+            age_error: self.doubt,
             remaining: self.expires.map(|at| at.saturating_duration_since(now)),
             attempt: self.attempt,
             gap_before,

@@ -156,6 +156,7 @@ impl Session {
         let arrival = Arrival {
             at: now,
             born: self.path.birth(stamp, age, now),
+            doubt: self.path.doubt(),
         };
         let acceptance = self.receiver.accept(arrival, part);
         tally.refused |= acceptance == Acceptance::Refused;

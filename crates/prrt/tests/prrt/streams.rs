@@ -91,6 +91,31 @@ fn an_expired_message_holds_up_its_stream_until_its_expiry_only() {
 }
 
 #[test]
+fn ages_tell_how_far_they_may_be_off_on_an_asymmetric_path() {
+    let delays = [1, 3, 6];
+    for (there, back) in delays.into_iter().zip(delays.into_iter().rev()) {
+        let way = |delay: u32| Conditions {
+            delay: MS * delay,
+            jitter: Duration::ZERO,
+            ..Conditions::wifi(Loss::Never)
+        };
+        let mut pair = Pair::connected(&Config::default(), [way(there), way(back)], 8);
+        for _ in 0..100 {
+            pair.send(CLIENT, Stream::Latest(0), Some(50 * MS), b"on time")
+                .unwrap();
+            pair.run_for(10 * MS);
+        }
+        let (_, message) = pair.ends[SERVER].received.last().unwrap();
+        let error = message.age_error.unwrap();
+        let half_round_trip = Duration::from_micros(500) * (there + back);
+        let step = Duration::from_micros(100);
+        assert!(error.abs_diff(half_round_trip) <= step, "{error:?}");
+        let off = message.age.abs_diff(MS * there);
+        assert!(off <= error + step, "{off:?} off, at most {error:?}");
+    }
+}
+
+#[test]
 fn a_reader_that_wants_gaps_sees_them_in_the_place_of_what_was_lost() {
     let mut pair = Pair::connected(&Config::default(), wifi(0.0), 31);
     pair.run_for(Duration::from_secs(1));

@@ -34,6 +34,7 @@ impl Stage {
                 data: Payload::copy_of(&[n as u8]),
                 at: self.start,
                 born: self.start,
+                doubt: None,
                 expires: Some(self.at(expires)),
                 wait_until: Some(self.at(wait)),
                 attempt: 0,
