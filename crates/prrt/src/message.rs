@@ -88,6 +88,10 @@ impl Gap {
 
 /// What a reader gets that wants to see gaps, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "small messages are handed over without an allocation"
+)]
 pub enum Delivery {
     /// A message.
     Message(Message),
