@@ -30,6 +30,7 @@ python: ## Builds the prrt:// driver for cflib in python/ (needs no ROS)
 bench: build ## Side-by-side benchmarks: out/bench/*.json and a table of ratios
 	@bash scripts/test_env.sh
 	@bash scripts/with_ros.sh python3 scripts/bench.py
+	@bash scripts/with_ros.sh python3 scripts/bench_fleet.py
 	@bash scripts/with_ros.sh python3 scripts/bench_domain.py ratios
 	@bash scripts/with_ros.sh python3 scripts/bench_domain.py routes
 
