@@ -108,6 +108,9 @@ def suites() -> list[Suite]:
         # The shared library that the prrt:// driver of cflib loads.
         Suite("library", ["cargo", "build", "--locked", "-p", "openlink-c"]),
         Suite("cflib", [tools, *pytest, "test/cflib"], binaries),
+        # The Rust client of Bitcraze, in a workspace of its own.
+        Suite("rust-client", ["cargo", "test", "--locked", "--manifest-path", "test/crazyflie_lib/Cargo.toml"],
+              {**binaries, "CARGO_TARGET_DIR": str(target)}),
         Suite("interop", [*with_ros, python, *pytest, "test/interop"], binaries),
         Suite("nodes", [*with_ros, python, *pytest, "test/nodes"], binaries),
         Suite("demo", [*with_ros, "python3", "scripts/demo.py", "--out", "out/test-demo", "--count", "100"], binaries),
