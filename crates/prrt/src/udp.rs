@@ -1,6 +1,7 @@
 //! Puts an [`Endpoint`] on a non-blocking UDP socket. Owns the socket and nothing else: the caller waits for
 //! [`Driver::as_raw_fd`] to become readable (and writable when [`Driver::wants_write`]) or for
-//! [`Driver::poll_timeout`], and calls in. Never blocks, never ends because the network does.
+//! [`Driver::poll_timeout`], and calls in. The wait has to be level-triggered, as `poll` is: a call need not read all that is
+//! there. Never blocks, never ends because the network does.
 
 mod io;
 

@@ -42,6 +42,8 @@ pub(super) struct Io {
     filled: usize,
     /// A datagram behind them that does not fit in with them.
     next: Option<Transmit>,
+    /// Datagrams, or runs, asked for with the next call: one, and more while they come faster than they are read.
+    reads: usize,
 }
 
 impl Io {
@@ -55,6 +57,7 @@ impl Io {
             size: 0,
             filled: 0,
             next: None,
+            reads: 1,
         })
     }
 
@@ -63,8 +66,9 @@ impl Io {
         self.to.is_some()
     }
 
-    /// Reads what has arrived, some at a time, and hands over each datagram; returns how many there were and whether that
-    /// was all.
+    /// Reads what has arrived, some at a time, and hands over each datagram; returns how many there were and whether to
+    /// leave it at that. One that comes alone, as control does, is read with one cheap call; whether there are more is then
+    /// left to the next wait, which returns at once if so.
     pub(super) fn read(
         &mut self,
         socket: &UdpSocket,
@@ -73,13 +77,19 @@ impl Io {
         let mut slices: ArrayVec<IoSliceMut<'_>, READS> = self
             .input
             .chunks_mut(READ_BYTES)
+            .take(self.reads)
             .map(IoSliceMut::new)
             .collect();
         let mut meta = [RecvMeta::default(); READS];
+        let meta = meta.get_mut(..slices.len()).unwrap_or_default();
         let count = self
             .state
-            .recv(UdpSockRef::from(socket), &mut slices, &mut meta)?;
+            .recv(UdpSockRef::from(socket), &mut slices, meta)
+            .inspect_err(|_| self.reads = 1)?;
         drop(slices);
+        let alone = self.reads == 1;
+        let filled = count == self.reads;
+        self.reads = if filled { READS.min(self.reads * 2) } else { 1 };
         let clock = Clock::read();
         let mut datagrams = 0;
         for (meta, bytes) in meta.iter().zip(self.input.chunks(READ_BYTES)).take(count) {
@@ -95,7 +105,7 @@ impl Io {
             }
         }
         // Empty ones count, too: whoever sends them must not keep the caller here.
-        Ok((datagrams.max(count), count < READS))
+        Ok((datagrams.max(count), alone || !filled))
     }
 
     /// Sends what `produce` writes until it has nothing more.
@@ -262,6 +272,36 @@ mod tests {
             assert!(arrival.at <= Instant::now() && arrival.at >= before);
         }
         assert_eq!(read(&mut io, &b, 1)[0].1, [5; 1200]);
+    }
+
+    #[test]
+    fn a_single_datagram_is_asked_for_alone_and_many_by_more_and_more() {
+        let (to, from) = (socket(), socket());
+        let mut io = Io::new(&to, 1200).unwrap();
+        for number in 0..20 {
+            from.send_to(
+                &vec![number; 20 + usize::from(number)],
+                to.local_addr().unwrap(),
+            )
+            .unwrap();
+        }
+        let mut numbers = Vec::new();
+        let mut read = || {
+            let result = io.read(&to, |_, bytes| numbers.push(bytes[0]));
+            result.map_err(|error| error.kind())
+        };
+        let calls = [1, 2, 4, 8, 5].map(|_| read().unwrap());
+        assert_eq!(
+            calls,
+            [(1, true), (2, false), (4, false), (8, false), (5, true)]
+        );
+        assert_eq!(read(), Err(ErrorKind::WouldBlock));
+        from.send_to(b"alone", to.local_addr().unwrap()).unwrap();
+        assert_eq!(read(), Ok((1, true)));
+        assert_eq!(
+            numbers[..20],
+            std::array::from_fn::<u8, 20, _>(|at| at as u8)
+        );
     }
 
     #[test]
