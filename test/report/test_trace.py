@@ -7,7 +7,10 @@ import json
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -117,3 +120,56 @@ def test_wireshark_opens_the_capture(trace, tmp_path):
     if lua:
         assert sum("CRTP" in line and "Link Control" in line for line in lines) == 204
         assert sum(bool(re.search(r"CRTP.*\bCommander\b", line)) for line in lines) == 200
+
+
+@pytest.fixture
+def three_logs(openlink, tmp_path):
+    """A client's echoes through two bridges to the simulated drone, with a log at each of the three."""
+    drone, client, started = tmp_path / "drone", tmp_path / "client", []
+
+    def start(name: str, *words: object, appears: Path | None = None) -> None:
+        command = [openlink, *words, "--record", tmp_path / f"{name}.mcap"]
+        started.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL))
+        end = time.monotonic() + 20
+        while appears and not appears.exists():
+            assert time.monotonic() < end, f"{appears} did not appear"
+            time.sleep(0.02)
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    try:
+        start("drone", "sim", "--uart", drone, appears=drone)
+        start("far", "bridge", "--from", f"uart://{drone}", "--to", f"prrt://127.0.0.1:{port}?listen=1")
+        start("near", "bridge", "--from", f"pty://{client}", "--to", f"prrt://127.0.0.1:{port}", appears=client)
+        subprocess.run([openlink, "ping", f"uart://{client}", "--bytes", "16", "--rate", "200", "--count", "200",
+                        "--warmup", "0"], check=True, capture_output=True, timeout=60)
+    finally:
+        for process in reversed(started):
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 0
+    return [tmp_path / f"{name}.mcap" for name in ("near", "far", "drone")]
+
+
+def test_a_packet_in_three_logs_is_one_with_its_stamps_in_order(openlink, three_logs):
+    """Clocks of the taps of one process were a few nanoseconds apart: packets seemed to leave before they came."""
+    table = subprocess.run([openlink, "trace", "export", "--to", "csv", *three_logs], check=True, capture_output=True,
+                           text=True).stdout
+    stamps: dict[str, dict[str, int]] = {}
+    for line in csv.DictReader(io.StringIO(table)):
+        if line["port"] == "15":
+            stamps.setdefault(line["packet"], {}).setdefault(line["stage"], int(line["mono_ns"]))
+    out, back = ["G0", "G1", "G2", "B1", "UQ", "U0", "UC", "U1"], ["U0", "U3", "U4", "U5", "B3", "G6", "G7"]
+    whole = [packet for packet in stamps.values() if {*out, *back, "D0", "D1"} <= set(packet)]
+    assert len(whole) >= 195, f"{len(whole)} of {len(stamps)} packets have every stamp"
+    for packet in whole:
+        for way in (out, back):
+            times = [packet[stage] for stage in way]
+            assert times == sorted(times), packet
+    stages = json.loads(subprocess.run([openlink, "trace", "stages", "--json", *three_logs], check=True,
+                                       capture_output=True, text=True).stdout)
+    by_name = {one["name"]: one for one in stages["durations"]}
+    assert {"ground out", "network", "bridge in", "UART write", "bridge back", "ground in", "total"} <= set(by_name)
+    few = {name: one["samples"] for name, one in by_name.items() if one["samples"] < 195}
+    assert not few, few

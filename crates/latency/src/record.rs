@@ -6,10 +6,12 @@
 mod file;
 mod layout;
 mod recorder;
+mod recording;
 #[cfg(test)]
 mod tests;
 
 pub use file::{Contents, HostInfo, LogError, read, read_bytes};
 pub use layout::{HOP_LEN, SCHEMA, SCHEMA_NAME};
 pub use recorder::{Recorder, Status};
+pub use recording::Recording;
 pub use tap::{DATA_LEN, Direction, Hop, Reason, Stage, Tap, Verdict};

@@ -4,7 +4,6 @@
 
 use std::path::PathBuf;
 
-use latency::Recorder;
 use link::tap::{LinkTap, Place};
 use tap::{Direction, Hop, MonoNs, Stage, Tap};
 
@@ -20,27 +19,19 @@ pub(crate) struct Args {
 impl Args {
     /// Begins the log, if one is wanted.
     pub(crate) fn start(&self, program: &str, links: &[&str]) -> Recording {
-        let Some(path) = &self.record else {
-            return Recording(None);
-        };
-        let host = format!("{} {program}", host_name());
-        let recorder = Recorder::start(path, &host, links, |text| tracing::warn!("{text}"));
-        let failed =
-            |error: &latency::record::LogError| tracing::warn!("going on without a log: {error}");
-        Recording(recorder.inspect_err(failed).ok())
+        let path = self.record.as_deref();
+        let start = |path| latency::record::Recording::start(path, program, links, warn);
+        Recording(path.map(start).unwrap_or_default())
     }
 }
 
-fn host_name() -> String {
-    rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned()
+fn warn(text: &str) {
+    tracing::warn!("{text}");
 }
 
 /// A log that is being written, or none.
 #[derive(Debug)]
-pub(crate) struct Recording(Option<Recorder>);
+pub(crate) struct Recording(latency::record::Recording);
 
 impl Recording {
     /// A tap for link `link` of the log.
@@ -50,21 +41,15 @@ impl Recording {
 
     /// A tap for whoever makes whole records.
     pub(crate) fn raw_tap(&self) -> Tap {
-        self.0.as_ref().map_or_else(Tap::off, Recorder::tap)
+        self.0.tap()
     }
 
     /// Ends the log and says how much is in it.
     pub(crate) fn finish(self) {
-        let Some(recorder) = self.0 else { return };
-        let status = recorder.finish();
-        if status.dropped > 0 {
-            tracing::warn!(
-                "packet log: {} records written, {} dropped",
-                status.written,
-                status.dropped
-            );
-        } else {
-            tracing::info!("packet log: {} records written", status.written);
+        match self.0.finish() {
+            Some(status) if status.dropped > 0 => tracing::warn!("{status}"),
+            Some(status) => tracing::info!("{status}"),
+            None => {}
         }
     }
 }

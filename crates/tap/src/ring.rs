@@ -40,11 +40,14 @@ impl Rings {
     /// # Errors
     /// What `take` says; the record it failed on is counted as dropped.
     pub fn drain<E>(&self, mut take: impl FnMut(&Hop) -> Result<(), E>) -> Result<(), E> {
-        for ring in self.lock().iter_mut() {
+        let mut rings = self.lock();
+        for ring in rings.iter_mut() {
             while let Ok(hop) = ring.pop() {
                 take(&hop).inspect_err(|_| self.count_dropped(1))?;
             }
         }
+        // In this order: a tap that is gone puts nothing into its ring any more.
+        rings.retain(|ring| !ring.is_abandoned() || !ring.is_empty());
         Ok(())
     }
 
@@ -134,6 +137,20 @@ mod tests {
         assert_eq!(rings.drain(|_| Err("full")), Err("full"));
         rings.discard();
         assert_eq!(rings.dropped(), 3);
+    }
+
+    #[test]
+    fn the_ring_of_a_tap_that_is_gone_is_emptied_and_given_back() {
+        let rings = Rings::new();
+        let mut tap = rings.tap();
+        tap.record(&Hop::default());
+        drop(tap);
+        let mut taken = 0;
+        let drained: Result<(), ()> = rings.drain(|_| {
+            taken += 1;
+            Ok(())
+        });
+        assert!(drained.is_ok() && taken == 1 && rings.lock().is_empty());
     }
 
     #[test]
