@@ -310,3 +310,27 @@ def test_custom_topics_carry_the_variables_asked_for(rig, peer, domain):
     wait_until(lambda: got, 30, what="the custom topic")
     assert len(got[0].values) == 2
     rig.finish()
+
+
+def test_record_keeps_a_log_for_each_robot(rig, openlink, tmp_path):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    pilot = rig.bridge(record=folder)
+    wait_until(lambda: pilot.got["pose"], 30, what="the first pose")
+    rig.finish()
+    assert "packet log: " in rig.program.log and " 0 dropped" in rig.program.log
+    rtt = openlink("trace", "rtt", folder / "cf1.mcap", "--json")
+    assert rtt.wait() == 0, rtt.log
+    found = json.loads(rtt.log)
+    assert found["answered"] > 50, "the tables and log blocks were asked for one by one"
+    assert found["stages"] == ["U0", "U4"]
+
+
+def test_unwritable_log_path_costs_one_warning_and_the_flight_goes_on(rig, tmp_path):
+    pilot = rig.bridge(record=tmp_path / "no_such_folder")
+    wait_until(lambda: pilot.got["pose"], 30, what="the first pose")
+    pilot.take_off()
+    pilot.land()
+    record = rig.finish()
+    assert record["flight"]["flights"] == 1
+    assert rig.program.log.count("going on without a packet log") == 1

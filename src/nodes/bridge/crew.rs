@@ -3,13 +3,16 @@
 //! It makes links, publishers and subscriptions; the driver moves them.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use bridge_core::{Drone, Fleet, fleet};
 use crtp_client::TableCache;
-use link::{Link, Role};
+use latency::record::Recording;
+use link::tap::Place;
+use link::{Link, LinkTap, Role};
 use rclrs::{Node, Service};
 use ros_env::crazyflie_openlink::srv;
 
@@ -27,6 +30,9 @@ pub(super) struct Crew {
     /// The fleet file's text: later robots take its defaults.
     pub(super) text: String,
     pub(super) query_params: bool,
+    /// Folder for the packet logs, one for each robot: packets of several drones have the same bytes, so that each
+    /// way needs a log of its own.
+    pub(super) record: Option<PathBuf>,
     pub(super) cache: Box<dyn Fn() -> Box<dyn TableCache> + Send + Sync>,
     pub(super) members: Mutex<Members>,
 }
@@ -47,11 +53,11 @@ pub(super) struct CrewServices {
 }
 
 impl Crew {
-    /// Makes a robot with all its topics; its link is open already.
+    /// Makes a robot with all its topics; its `link` is open already.
     ///
     /// # Errors
     /// What rclrs says.
-    pub(super) fn make(&self, robot: &fleet::Robot) -> Result<Robot> {
+    pub(super) fn make(&self, robot: &fleet::Robot, link: &mut dyn Link) -> Result<Robot> {
         let mut members = self.members();
         members.next += 1;
         let id = members.next;
@@ -79,7 +85,25 @@ impl Crew {
             mirror: self.mirror.clone(),
             notes: Notes::default(),
             waiting: BTreeMap::new(),
+            recording: self.start_recording(robot, link),
         })
+    }
+
+    /// Begins the robot's packet log, if logs are wanted.
+    fn start_recording(&self, robot: &fleet::Robot, link: &mut dyn Link) -> Recording {
+        let Some(folder) = &self.record else {
+            return Recording::default();
+        };
+        let path = folder.join(format!("{}.mcap", robot.name));
+        let uri = robot.uri.to_string();
+        let recording = Recording::start(&path, "bridge", &[&uri], |text| tracing::warn!("{text}"));
+        let place = if robot.uri.faces_drone(Role::To) {
+            Place::Drone
+        } else {
+            Place::Network
+        };
+        link.set_tap(LinkTap::new(recording.tap(), 0, place));
+        recording
     }
 
     fn custom_publishers(&self, robot: &fleet::Robot) -> Result<BTreeMap<String, CustomPublisher>> {
@@ -111,8 +135,8 @@ impl Crew {
         if self.members().listeners.contains_key(name) {
             bail!("robots is {name}, allowed: a name that no robot has");
         }
-        let link = open(robot)?;
-        let robot = self.make(robot)?;
+        let mut link = open(robot)?;
+        let robot = self.make(robot, link.as_mut())?;
         self.members().later.push(at);
         self.inbox.push(Command::Add(Box::new(robot), link));
         tracing::info!(robot = name, "robot added");

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::health::Health;
 use super::input::{Command, Inputs, Outcomes, Reply};
 use super::params::Update;
-use super::robot::{Robot, answer, wall_ns};
+use super::robot::{Robot, answer, end_recording, wall_ns};
 
 /// Time for the last packets to leave, and again for the goodbyes.
 const DRAIN: Duration = Duration::from_millis(400);
@@ -218,6 +218,8 @@ impl Driver {
         self.wake.swap_remove(index);
         robot.mirror.tell(Update::Gone(robot.name.clone()));
         tracing::info!(robot = robot.name, "robot removed");
+        // The other robots fly on while the disk takes its time.
+        std::thread::spawn(move || end_recording(&robot.name, robot.recording));
         answer(one.reply.take(), Ok(()));
         true
     }
@@ -259,7 +261,7 @@ impl Driver {
             let mut links = driver.links.iter();
             links.all(|link| link.state() == State::Closed)
         })?;
-        for robot in &self.robots {
+        for robot in self.robots.drain(..) {
             let (counters, health) = (robot.drone.counters(), robot.drone.health());
             tracing::info!(
                 robot = robot.name,
@@ -267,6 +269,7 @@ impl Driver {
                 ?counters,
                 "robot ends"
             );
+            end_recording(&robot.name, robot.recording);
         }
         Ok(())
     }

@@ -165,6 +165,7 @@ fn crew(
         common,
         text,
         query_params: settings.query_params,
+        record: settings.record.clone(),
         cache: settings.cache(),
         members: Mutex::new(Members::default()),
     })
@@ -180,8 +181,8 @@ fn man(
     fleet: &Fleet,
     links: Vec<Box<dyn Link>>,
 ) -> Result<(Driver, Served)> {
-    for (robot, link) in fleet.enabled().zip(links) {
-        driver.add(crew.make(robot)?, link);
+    for (robot, mut link) in fleet.enabled().zip(links) {
+        driver.add(crew.make(robot, link.as_mut())?, link);
     }
     let services = crew::serve(crew)?;
     let everyone = Everyone::create(&crew.node, &crew.inbox, &crew.common.profiles)?;

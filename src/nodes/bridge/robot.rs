@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime};
 use bridge_core::command::{Request, Setpoint};
 use bridge_core::drone::Ticket;
 use bridge_core::{Drone, DroneEvent};
+use latency::record::Recording;
 use link::Event as LinkEvent;
 use rclrs::RclrsError;
 use ros_env::std_msgs::msg::String as Text;
@@ -32,6 +33,17 @@ pub(super) struct Robot {
     pub(super) mirror: Mirror,
     pub(super) notes: Notes,
     pub(super) waiting: BTreeMap<Ticket, Reply>,
+    /// What becomes of the robot's packets, if that is recorded.
+    pub(super) recording: Recording,
+}
+
+/// Ends a packet log and says how much is in it. Waits for the disk.
+pub(super) fn end_recording(name: &str, recording: Recording) {
+    match recording.finish() {
+        Some(status) if status.dropped > 0 => tracing::warn!(robot = name, "{status}"),
+        Some(status) => tracing::info!(robot = name, "{status}"),
+        None => {}
+    }
 }
 
 /// What a robot remembers for the log and the diagnostics.

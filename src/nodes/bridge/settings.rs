@@ -1,5 +1,6 @@
 //! What the bridge's parameters say.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bridge_core::units::Compat;
@@ -22,6 +23,8 @@ pub(super) struct Settings {
     pub(super) domain: usize,
     pub(super) robots_file: String,
     toc_cache: String,
+    /// Folder for the packet logs, one for each robot.
+    pub(super) record: Option<PathBuf>,
     pub(super) profiles: Profiles,
     pub(super) compat: Compat,
     pub(super) query_params: bool,
@@ -40,6 +43,7 @@ impl Settings {
             domain: domain::of(args, "domain_id")?,
             robots_file: args.text("robots_file", "")?,
             toc_cache: args.text("toc_cache", "")?,
+            record: record(args)?,
             profiles: Profiles {
                 setpoints: qos::profile(args, "setpoints", "listener")?,
                 telemetry: qos::profile(args, "telemetry", "default")?,
@@ -75,6 +79,11 @@ fn compat(args: &NodeArgs) -> Result<Compat, ArgsError> {
         "crazyswarm2" => Compat::Crazyswarm2,
         _ => Compat::None,
     })
+}
+
+fn record(args: &NodeArgs) -> Result<Option<PathBuf>, ArgsError> {
+    let folder = args.text("record", "")?;
+    Ok((!folder.is_empty()).then(|| folder.into()))
 }
 
 fn warnings(args: &NodeArgs) -> Result<health::Settings, ArgsError> {
