@@ -39,7 +39,7 @@ pub fn render(rows: &[Row], width: Option<u16>) -> String {
         "p90",
         "p99",
         "max",
-        "one way p50",
+        "half RTT p50",
         "relay p50",
     ]);
     for row in rows {

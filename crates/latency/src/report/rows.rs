@@ -126,7 +126,7 @@ fn fields(row: &Row) -> Vec<Field> {
         figure("p99.9", "round trip, 99.9 %, µs", p999),
         figure("max", "round trip, slowest, µs", max),
         figure(
-            "one way",
+            "half RTT",
             "median of (round trip − time in the relay) / 2, µs",
             row.latency_us.p50,
         ),

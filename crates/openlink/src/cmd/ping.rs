@@ -175,7 +175,7 @@ fn lines(row: &Row) -> Vec<String> {
             size(row.bytes)
         ),
         format!("round trip  {}", quantiles(&row.rtt_us)),
-        format!("one way     {}", quantiles(&row.latency_us)),
+        format!("half of it  {}", quantiles(&row.latency_us)),
     ]
 }
 
