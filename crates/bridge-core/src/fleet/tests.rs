@@ -193,6 +193,11 @@ fn each_mistake_is_named_with_key_value_and_what_is_allowed() {
 #[test]
 fn the_same_name_twice_is_refused() {
     assert!(error("robots:\n  cf1: {uri: 'sim://'}\n  cf1: {uri: 'sim://'}\n").contains("cf1"));
+    let twice = "{x: {frequency: 1, vars: [a.b]}, x: {frequency: 2, vars: [a.c]}}";
+    let text = format!(
+        "robots:\n  cf1: {{uri: 'sim://', firmware_logging: {{custom_topics: {twice}}}}}\n"
+    );
+    assert!(error(&text).contains("key: x"), "{}", error(&text));
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use super::*;
 use crate::test::packet;
 
-const OLD: ProtocolVersion = ProtocolVersion(8);
 const NEW: ProtocolVersion = ProtocolVersion(12);
 const NO_TURN: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
 
@@ -166,8 +165,27 @@ fn linear_axes_keep_their_signs() {
             "6d080000803f00000040000040400000000000000000000000000000803f".to_owned(),
         ),
     ] {
-        assert_eq!(bytes(message, NEW), hex, "{message:?}");
+        for version in 9..=12 {
+            let sent = bytes(message, ProtocolVersion(version));
+            assert_eq!(sent, hex, "{message:?} at {version}");
+        }
+        // Before, the types are the older ones with the same axes, and a yaw rate of zero is negated.
+        for version in 6..=8 {
+            let sent = bytes(message, ProtocolVersion(version));
+            let hex = hex.replace("7c0a", "7c05").replace("7c08", "7c01");
+            assert_eq!(words(&sent), words(&hex), "{message:?} at {version}");
+        }
     }
+}
+
+/// Type, and what follows in units of four bytes; the zeros without a sign.
+fn words(hex: &str) -> Vec<String> {
+    let (head, rest) = hex.split_at(4);
+    let words = rest.as_bytes().chunks(8);
+    let unsigned = words
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .map(|word| word.replace("00000080", ZERO));
+    std::iter::once(head.to_owned()).chain(unsigned).collect()
 }
 
 #[test]
@@ -207,7 +225,10 @@ fn cmd_vel_legacy_keeps_its_units() {
         linear: [1.0, 2.0, 30_000.0],
         yaw_rate: 3.0,
     };
-    assert_eq!(bytes(message, OLD), "3c00000040000080bf000040403075");
+    for version in 6..=12 {
+        let sent = bytes(message, ProtocolVersion(version));
+        assert_eq!(sent, "3c00000040000080bf000040403075", "at {version}");
+    }
 }
 
 #[test]
