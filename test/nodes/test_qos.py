@@ -78,12 +78,12 @@ def test_setpoints_of_either_kind_are_heard(node_program, fleet, peer, domain, k
 @pytest.mark.parametrize("variable, parameter, effective", [
     ("abc", 5, 5), ("3", None, 3), (None, None, 0), ("3", 5, 5), ("", None, 0),
 ])
-def test_the_domain_comes_from_parameter_then_environment_then_zero(tmp_path, variable, parameter, effective):
+def test_the_domain_comes_from_parameter_then_environment_then_zero(monkeypatch, tmp_path, variable, parameter, effective):
     flags = [] if parameter is None else ["--ros-args", "-p", f"domain_id:={parameter}"]
     env = {key: value for key, value in os.environ.items() if key != "ROS_DOMAIN_ID"}
     if variable is not None:
         env["ROS_DOMAIN_ID"] = variable
-    os.environ.pop("ROS_DOMAIN_ID", None)
+    monkeypatch.delenv("ROS_DOMAIN_ID", raising=False)
     program = Program(tmp_path / "relay.log", NODES / "relay", *flags, **env)
     try:
         program.wait_for("relay is up")

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use bridge_core::command::Request;
-use rclrs::{Node, QoSProfile, RclrsError, Service, Subscription};
+use rclrs::{Node, QoSProfile, RclrsError, Service};
 use ros_env::crazyflie_openlink::{msg as own, srv};
 use ros_env::std_srvs::srv as std_srvs;
 
+use super::ears::Heard;
 use super::input::{Command, Inbox};
 use super::messages as convert;
 use super::topics::Profiles;
@@ -15,8 +16,8 @@ use crate::ros::stand_in::{Named, NamedService};
 
 /// Keeps subscriptions and services alive.
 pub(super) struct Everyone {
-    _full_state: Subscription<Named<own::FullState>>,
-    _poses: Subscription<Named<own::NamedPoseArray>>,
+    _full_state: Heard<Named<own::FullState>>,
+    _poses: Heard<Named<own::NamedPoseArray>>,
     _arm: Service<NamedService<srv::Arm>>,
     _takeoff: Service<NamedService<srv::Takeoff>>,
     _land: Service<NamedService<srv::Land>>,
@@ -55,7 +56,7 @@ fn full_state(
     node: &Node,
     inbox: &Inbox,
     profiles: &Profiles,
-) -> Result<Subscription<Named<own::FullState>>, RclrsError> {
+) -> Result<Heard<Named<own::FullState>>, RclrsError> {
     let inbox = inbox.clone();
     let callback = move |Named(state): Named<own::FullState>| {
         let made_at = convert::stamp(&state.header);
@@ -72,7 +73,7 @@ fn poses(
     node: &Node,
     inbox: &Inbox,
     profiles: &Profiles,
-) -> Result<Subscription<Named<own::NamedPoseArray>>, RclrsError> {
+) -> Result<Heard<Named<own::NamedPoseArray>>, RclrsError> {
     let inbox = inbox.clone();
     let qos = QoSProfile::topics_default().best_effort().keep_last(1);
     let callback = move |Named(array): Named<own::NamedPoseArray>| {

@@ -5,6 +5,7 @@
 
 mod crew;
 mod driver;
+mod ears;
 mod everyone;
 mod health;
 mod input;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bridge_core::units::Compat;
 use crtp_client::{FileCache, MemoryCache, TableCache};
 
+use super::ears::Ears;
 use super::health;
 use super::topics::Profiles;
 use crate::ros::args::{ArgsError, NodeArgs};
@@ -49,6 +50,7 @@ impl Settings {
                 telemetry: qos::profile(args, "telemetry", "default")?,
                 raw: qos::profile(args, "raw", "default")?,
                 topics: Topics::read(args)?,
+                ears: Ears::default(),
             },
             compat: compat(args)?,
             query_params: args.bool("firmware_params.query_all_values_on_connect", false)?,

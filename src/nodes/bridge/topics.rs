@@ -6,9 +6,7 @@ use anyhow::Result;
 use bridge_core::command::{Request, Setpoint};
 use bridge_core::fleet;
 use bridge_core::units::Compat;
-use rclrs::{
-    IntoPrimitiveOptions as _, Node, Publisher, QoSProfile, RclrsError, Service, Subscription,
-};
+use rclrs::{IntoPrimitiveOptions as _, Node, Publisher, QoSProfile, RclrsError, Service};
 use ros_env::crazyflie_openlink::{msg as own, srv};
 use ros_env::geometry_msgs::msg as geometry;
 use ros_env::nav_msgs::msg::Odometry;
@@ -17,6 +15,7 @@ use ros_env::std_msgs::msg::String as Text;
 use ros_env::std_srvs::srv as std_srvs;
 use rosidl_runtime_rs::Message;
 
+use super::ears::{Ears, Heard};
 use super::input::{Input, RobotInbox};
 use super::messages as convert;
 use crate::ros::stand_in::{Named, NamedService};
@@ -33,6 +32,8 @@ pub(super) struct Profiles {
     pub(super) raw: QoSProfile,
     /// Overrides for single topics, and what has been opened.
     pub(super) topics: Opened,
+    /// Who waits for messages.
+    pub(super) ears: Ears,
 }
 
 impl Profiles {
@@ -54,9 +55,10 @@ impl Profiles {
         topic: &str,
         base: QoSProfile,
         callback: impl Fn(T) + Send + Sync + 'static,
-    ) -> Result<Subscription<T>, RclrsError> {
+    ) -> Result<Heard<T>, RclrsError> {
         let qos = self.topics.open(topic, Side::Subscription, base);
-        node.create_subscription::<T, _>(topic.qos(qos), callback)
+        let worker = self.ears.of(node, topic);
+        worker.create_subscription::<T, _>(topic.qos(qos), callback)
     }
 }
 
@@ -126,13 +128,13 @@ impl Publishers {
 /// Keeps subscriptions and services alive; it is nothing but what it holds.
 pub(super) struct Listeners {
     pub(super) id: u64,
-    _twists: [Subscription<geometry::Twist>; 2],
-    _hover: Subscription<Named<own::Hover>>,
-    _position: Subscription<Named<own::Position>>,
-    _velocity_world: Subscription<Named<own::VelocityWorld>>,
-    _full_state: Subscription<Named<own::FullState>>,
-    _attitude: Subscription<own::AttitudeSetpoint>,
-    _raw: Subscription<own::CrtpPacket>,
+    _twists: [Heard<geometry::Twist>; 2],
+    _hover: Heard<Named<own::Hover>>,
+    _position: Heard<Named<own::Position>>,
+    _velocity_world: Heard<Named<own::VelocityWorld>>,
+    _full_state: Heard<Named<own::FullState>>,
+    _attitude: Heard<own::AttitudeSetpoint>,
+    _raw: Heard<own::CrtpPacket>,
     _emergency: Service<std_srvs::Empty>,
     _arm: Service<NamedService<srv::Arm>>,
     _takeoff: Service<NamedService<srv::Takeoff>>,
@@ -234,7 +236,7 @@ impl Topics<'_> {
         &self,
         topic: &str,
         convert: impl Fn(&T) -> (Setpoint, i64) + Send + Sync + 'static,
-    ) -> Result<Subscription<T>, RclrsError> {
+    ) -> Result<Heard<T>, RclrsError> {
         let (inbox, topic) = (self.inbox.clone(), format!("{}/{topic}", self.name));
         let callback = move |message: T| {
             let (setpoint, made_at) = convert(&message);
@@ -244,7 +246,7 @@ impl Topics<'_> {
             .subscription(self.node, &topic, self.profiles.setpoints, callback)
     }
 
-    fn raw(&self) -> Result<Subscription<own::CrtpPacket>, RclrsError> {
+    fn raw(&self) -> Result<Heard<own::CrtpPacket>, RclrsError> {
         let (inbox, topic) = (self.inbox.clone(), format!("{}/crtp/tx", self.name));
         let name: Arc<str> = topic.as_str().into();
         let callback = move |message: own::CrtpPacket| match convert::raw_packet(&message) {
