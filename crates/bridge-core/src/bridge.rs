@@ -67,6 +67,8 @@ pub struct LinkReport {
     pub reopened: u64,
     /// Setpoints that a newer one replaced inside the link.
     pub superseded: u64,
+    /// Packets that expired inside the link before they could leave.
+    pub expired: u64,
 }
 
 impl From<LinkStats> for LinkReport {
@@ -79,6 +81,7 @@ impl From<LinkStats> for LinkReport {
             stalls: stats.stalls,
             reopened: stats.reopened,
             superseded: stats.superseded,
+            expired: stats.dropped_expired,
         }
     }
 }

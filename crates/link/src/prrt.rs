@@ -205,7 +205,18 @@ impl PrrtLink {
         self.events.push_back(Event::Up(format!("peer {addr}")));
     }
 
+    /// What the transport dropped on the way to a peer, since it came.
+    fn count_dropped(&self, peer: PeerId, stats: &mut LinkStats) {
+        if let Some(sent) = self.driver.stats(peer).map(|stats| stats.send) {
+            stats.superseded += sent.superseded_unsent;
+            stats.dropped_expired += sent.expired_unsent;
+        }
+    }
+
     fn part(&mut self, peer: PeerId, reason: &str) {
+        let mut stats = self.stats;
+        self.count_dropped(peer, &mut stats);
+        self.stats = stats;
         self.peers.retain(|other| *other != peer);
         let text = format!("peer lost: {reason}");
         if self.peers.is_empty() {
@@ -359,7 +370,11 @@ impl Link for PrrtLink {
     }
 
     fn stats(&self) -> LinkStats {
-        self.stats
+        let mut stats = self.stats;
+        for peer in &self.peers {
+            self.count_dropped(*peer, &mut stats);
+        }
+        stats
     }
 
     /// Of the first peer: a caller has one.
@@ -392,6 +407,7 @@ impl Link for PrrtLink {
     }
 
     fn close(&mut self, now: Instant) {
+        self.stats = self.stats();
         for peer in std::mem::take(&mut self.peers) {
             self.driver.close(now, peer);
         }

@@ -126,3 +126,35 @@ fn plain_text_beyond_this_host_must_be_asked_for() {
         .is_ok()
     );
 }
+
+/// Who sends faster than what lies behind the other end takes is held to its pace, and sees what that costs.
+#[test]
+fn setpoints_beyond_the_readers_pace_are_superseded_at_the_sender_and_counted() {
+    let (server, address) = listener(loopback());
+    let mut links = vec![caller(address), server];
+    wait_up(&mut links, 0);
+    wait_up(&mut links, 1);
+    links[1].set_reader_pace(Some(Duration::from_millis(40)));
+    drive(&mut links, |links| {
+        let hover = Outgoing {
+            class: Class::Latest { key: 1 },
+            ..outgoing(&[&[0x7c, 0x0a][..], &[0; 16]].concat())
+        };
+        for _ in 0..3 {
+            links[0].send(Instant::now(), &hover);
+        }
+        while links[1].recv(Instant::now()).is_some() {}
+        links[0].pace().is_some() && links[0].stats().superseded > 20
+    });
+    let (sent, received) = (links[0].stats(), links[1].stats());
+    assert!(
+        sent.sent >= received.received + sent.superseded,
+        "{sent:?} {received:?}"
+    );
+    let superseded = sent.superseded;
+    links[0].close(Instant::now());
+    assert!(
+        links[0].stats().superseded >= superseded,
+        "kept when the link closes"
+    );
+}

@@ -249,6 +249,7 @@ impl Sender {
             message.superseded = true;
             let unsent = message.state == State::Queued;
             self.stats.superseded += 1;
+            self.stats.superseded_unsent += u64::from(unsent);
             if unsent {
                 self.trace(now, key, Fate::Superseded);
             }

@@ -9,8 +9,10 @@ pub struct SendStats {
     pub messages: u64,
     /// Known to have arrived, at whatever age.
     pub confirmed: u64,
-    /// Replaced by a newer one of the same key.
+    /// Replaced by a newer one of the same key, before or after they had left.
     pub superseded: u64,
+    /// Of those, before they had left.
+    pub superseded_unsent: u64,
     /// Died before the first transmission.
     pub expired_unsent: u64,
     /// Died after a transmission without having been confirmed by then.

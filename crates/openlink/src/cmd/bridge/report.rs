@@ -91,10 +91,11 @@ fn link(report: &LinkReport) -> String {
         stalls,
         reopened,
         superseded,
+        expired,
     } = *report;
     format!(
         "{sent} written, {received} read, {bad_frames} damaged, {strangers} of strangers, {stalls} stalls, {reopened} times reopened, \
-         {superseded} superseded"
+         {superseded} superseded, {expired} expired"
     )
 }
 
