@@ -45,5 +45,6 @@ node.destroy_timer(stream)
 call("notify_setpoints_stop", NotifySetpointsStop)
 call("land", Land, height=0.0, duration=Duration(sec=2))
 until(lambda: heights[-1] < 0.05, "the landing")
-types = {name: kinds for name, kinds in node.get_topic_names_and_types() if name.startswith("/cf1/")}
+named = node.get_topic_names_and_types() + node.get_service_names_and_types()
+types = {name: kinds for name, kinds in named if name.startswith(("/cf1/", "/all/"))}
 print(json.dumps({"added": added.success, "samples": samples, "flew": any(state & 16 for state in states), "types": types}))
