@@ -55,12 +55,19 @@ fn run(
 ) -> (Session<Device>, Vec<System>) {
     let mut pump = Pump::new();
     let mut system = Vec::new();
-    while !stop.load(Ordering::Relaxed) {
+    loop {
+        // What was written before the plug was pulled is read still: goodbye is the last that a link says.
+        let last = stop.load(Ordering::Relaxed);
         if frozen.load(Ordering::Relaxed) {
+            if last {
+                return (session, system);
+            }
             std::thread::sleep(Duration::from_millis(1));
             continue;
         }
-        wait(pty, Duration::from_millis(10));
+        if !last {
+            wait(pty, Duration::from_millis(10));
+        }
         let now = Instant::now();
         pump.receive(now, pty, &mut session).unwrap();
         session.handle_timeout(now);
@@ -71,8 +78,10 @@ fn run(
         }
         pump.transmit(now, pty, &mut session).unwrap();
         system.extend(std::iter::from_fn(|| session.poll_event()).filter_map(message));
+        if last {
+            return (session, system);
+        }
     }
-    (session, system)
 }
 
 fn message(event: Event) -> Option<System> {
