@@ -90,6 +90,7 @@ def suites() -> list[Suite]:
         "OPENLINK_BIN": str(install / "bin/openlink"),
         "OPENLINK_LIBRARY": str(target / "debug/libopenlink_c.so"),
         "OPENLINK_CRTP_VECTORS": str(target / "debug/examples/crtp_vectors"),
+        "OPENLINK_CFCLIENT_PYTHON": str(ROOT / ".venv/cfclient/bin/python"),
     }
     library = ["--workspace", "--exclude", "crazyflie_openlink"]
     return [

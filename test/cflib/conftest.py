@@ -41,12 +41,12 @@ def free_udp_port():
         return probe.getsockname()[1]
 
 
-def answers_scan(process, port):
-    """Whether somebody answers the scan byte of cflib on UDP `port`; fails when `process` has ended."""
+def answers_scan(process, port, host='127.0.0.1'):
+    """Whether somebody answers the scan byte of cflib on UDP `port` of `host`; fails when `process` has ended."""
     assert process.popen.poll() is None, process.popen.stdout.read()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as scan:
         scan.settimeout(0.5)
-        scan.connect(('127.0.0.1', port))
+        scan.connect((host, port))
         try:
             scan.send(b'\xff')
             return scan.recv(64) == b'\xff'

@@ -187,10 +187,17 @@ const GROUPS: &[(&str, &[Entry<'static>])] = &[
         ("althold", u8(0), CORE), ("poshold", u8(0), CORE), ("posSet", u8(0), CORE), ("yawMode", u8(2), 0),
         ("stabModeRoll", u8(1), CORE), ("stabModePitch", u8(1), CORE), ("stabModeYaw", u8(0), CORE),
     ]),
+    // The firmware has a parameter for each deck driver it is built with, whichever decks are on.
     ("deck", &[
-        ("cpxOverUART2", u8(1), READ_ONLY), ("bcFlow2", u8(1), READ_ONLY | CORE), ("bcMultiranger", u8(1), READ_ONLY | CORE),
-        ("bcLighthouse4", u8(0), READ_ONLY | CORE), ("bcLedRing", u8(0), READ_ONLY | CORE),
-        ("bcZRanger2", u8(1), READ_ONLY | CORE), ("bcAI", u8(0), READ_ONLY | CORE),
+        ("cpxOverUART2", u8(1), READ_ONLY),
+        ("bcACS37800", u8(0), READ_ONLY | CORE), ("bcActiveMarker", u8(0), READ_ONLY | CORE), ("bcAI", u8(0), READ_ONLY | CORE),
+        ("bcBigQuad", u8(0), READ_ONLY | CORE), ("bcBuzzer", u8(0), READ_ONLY | CORE), ("bcColorLedBot", u8(0), READ_ONLY | CORE),
+        ("bcColorLedTop", u8(0), READ_ONLY | CORE), ("bcDWM1000", u8(0), READ_ONLY | CORE), ("bcFlow", u8(0), READ_ONLY | CORE),
+        ("bcFlow2", u8(1), READ_ONLY | CORE), ("bcGTGPS", u8(0), READ_ONLY | CORE), ("bcLedRing", u8(0), READ_ONLY | CORE),
+        ("bcLhTester", u8(0), READ_ONLY | CORE), ("bcLighthouse4", u8(0), READ_ONLY | CORE), ("bcLoadcell", u8(0), READ_ONLY | CORE),
+        ("bcLoco", u8(0), READ_ONLY | CORE), ("bcMultiranger", u8(1), READ_ONLY | CORE), ("bcOA", u8(0), READ_ONLY | CORE),
+        ("bcServo", u8(0), READ_ONLY | CORE), ("bcUSD", u8(0), READ_ONLY | CORE), ("bcZRanger", u8(0), READ_ONLY | CORE),
+        ("bcZRanger2", u8(1), READ_ONLY | CORE),
     ]),
     ("system", &[
         ("storageStats", u8(0), 0), ("storageReformat", u8(0), 0), ("highlight", u8(0), 0),

@@ -130,6 +130,12 @@ const GROUPS: &[(&str, &[Entry<'static>])] = &[
         ("roll", F, |f| f.setpoint().tilt().0.to_degrees()), ("pitch", F, |f| -f.setpoint().tilt().1.to_degrees()),
         ("yaw", F, |f| f.setpoint().heading().to_degrees()),
     ]),
+    ("posCtl", &[
+        ("targetX", F, |f| f.setpoint().position().x), ("targetY", F, |f| f.setpoint().position().y),
+        ("targetZ", F, |f| f.setpoint().position().z),
+        ("targetVX", F, |f| f.setpoint().velocity().x), ("targetVY", F, |f| f.setpoint().velocity().y),
+        ("targetVZ", F, |f| f.setpoint().velocity().z),
+    ]),
     ("controller", &[
         ("cmd_thrust", F, |f| counts(f.command.thrust)),
         ("roll", F, |f| angle(f.command.roll)), ("pitch", F, |f| -angle(f.command.pitch)),

@@ -128,6 +128,10 @@ impl Drone {
                 self.flight.commander.planner.set_group_mask(mask);
             }
             ("kalman", "resetEstimation") if on => self.reset_by_itself(id),
+            ("system", "taskDump") if on => {
+                self.say("SYSLOAD: Task dump\nSYSLOAD: a simulated drone has no tasks\n");
+                self.reset_by_itself(id);
+            }
             ("supervisor", "infdmp") if on => {
                 let state = self.flight.supervisor.state();
                 self.say(&format!("SUP: state {state:?}\n"));
