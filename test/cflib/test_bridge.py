@@ -31,9 +31,12 @@ class Chain:
 
     def finish(self):
         """Ends both; what the one nearest the drone did."""
-        self.ground.finish()
-        lines = self.air.finish().splitlines()
-        return json.loads(next(line for line in lines if line.startswith('{')))
+        return self.finish_both()[1]
+
+    def finish_both(self):
+        """Ends both; what the one on the ground and the one nearest the drone did."""
+        return tuple(json.loads(next(line for line in bridge.finish().splitlines() if line.startswith('{')))
+                     for bridge in (self.ground, self.air))
 
 
 @pytest.fixture
@@ -98,3 +101,26 @@ def test_a_stream_that_breaks_off_is_landed_before_the_firmware_acts(start_drone
     assert chain.finish()['safety']['link_loss'] == 1
     report = drone.report()
     assert (report['flight']['level_outs'], report['flight']['locks']) == (0, 0)
+
+
+def test_setpoints_beyond_a_slow_uart_are_superseded_where_they_are_born(start_drone, start_chain, connect):
+    """A drone that takes 20 ms for each frame: 50 packets a second fit, 200 setpoints a second are sent."""
+    drone = start_drone('--frame-time', 20)
+    chain = start_chain(drone)
+    client = connect(chain.uri)
+    client.commander.send_setpoint(0, 0, 0, 0)
+    for number in range(1200):
+        client.commander.send_position_setpoint(0.0, 0.0, 0.3 + number / 12000, 0.0)
+        time.sleep(0.005)
+    # What a queue would still hold back is what the parameter waits for: at 20 ms a packet, a hundred are 2 s.
+    asked = time.monotonic()
+    client.param.set_value('ring.effect', 9)
+    wait_until(lambda: client.param.get_value('ring.effect') == '9', 'the parameter')
+    waited = time.monotonic() - asked
+    client.close_link()
+    ground, air = chain.finish_both()
+    born, beside = (bridge['drone']['superseded'] + bridge['drone']['expired'] + bridge['uplink']['superseded']
+                    + bridge['uplink']['expired'] for bridge in (ground, air))
+    assert born > 500 and beside < born / 10, (ground, air)
+    assert ground['uplink']['full'] == 0 and air['uplink']['full'] == 0, (ground, air)
+    assert waited < 1.5, waited

@@ -1,10 +1,11 @@
 """The rest of crazyswarm2's interface: parameters, topics and robots at run time, `all/*`, trajectories, poses."""
 import math
+import time
 
 import pytest
 from builtin_interfaces.msg import Duration
 from conftest import wait_until
-from crazyflie_openlink.msg import (ConnectionStatisticsArray, LogDataGeneric, NamedPose, NamedPoseArray, Position,
+from crazyflie_openlink.msg import (ConnectionStatisticsArray, CrtpPacket, LogDataGeneric, NamedPose, NamedPoseArray, Position,
                                     Status, TrajectoryPolynomialPiece)
 from crazyflie_openlink.srv import (AddLogging, AddRobot, Land, RemoveLogging, RemoveRobot, StartTrajectory, Takeoff,
                                     UploadTrajectory)
@@ -64,6 +65,31 @@ def test_firmware_parameters_are_ros_parameters_both_ways(rig):  # noqa: F811
     wait_until(lambda: get_parameter(node, "cf1.params.kalman.resetEstimation") == 0, 20, what="the drone's answer")
     assert set_parameter(node, "all.params.ring.effect", 3).successful
     wait_until(lambda: get_parameter(node, "cf1.params.ring.effect") == 3, 20, what="the value for all")
+    rig.finish()
+
+
+def test_parameters_of_the_drone_take_effect_within_1_s_and_those_of_the_node_refuse(rig):  # noqa: F811
+    pilot = rig.bridge(**{"firmware_params.query_all_values_on_connect": True})
+    flying(pilot)
+    node = pilot.node
+    wait_until(lambda: get_parameter(node, "cf1.params.ring.effect") == 6, 20, what="the drone's own value")
+    asking = node.create_client(SetParameters, "/bridge/set_parameters")
+    wait_until(asking.service_is_ready, what="the parameter service")
+    # The new value counts once the drone has said it, unasked: the trigger that it sets back to 0.
+    told = []
+    node.create_subscription(CrtpPacket, "cf1/crtp/rx", lambda packet: told.append(bytes(packet.data)), 50)
+    wait_until(lambda: told, what="packets of the drone")
+    value = ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=1)
+    del told[:]
+    started = time.monotonic()
+    future = asking.call_async(SetParameters.Request(parameters=[Parameter(name="cf1.params.kalman.resetEstimation", value=value)]))
+    wait_until(lambda: any(len(data) == 4 and data[0] == 1 and data[3] == 0 for data in told), what="the drone to act")
+    assert time.monotonic() - started < 1.0
+    wait_until(future.done, what="the answer")
+    assert future.result().results[0].successful
+    for name, new in (("robots_file", "/other.yaml"), ("domain_id", 7)):
+        result = set_parameter(node, name, new)
+        assert not result.successful and result.reason, name
     rig.finish()
 
 

@@ -30,6 +30,8 @@ pub struct ServerConfig {
     pub uart: Option<PathBuf>,
     /// What is spoken there.
     pub framing: Framing,
+    /// What the drone takes for each CPX frame before it clears the next one to send: a slow line, or a busy drone.
+    pub frame_time: Duration,
     /// Address to listen on; port 0 takes any free one.
     pub udp: Option<SocketAddr>,
 }
@@ -98,7 +100,7 @@ impl Server {
             uart: config
                 .uart
                 .as_deref()
-                .map(|path| tty::open(path, config.framing, now))
+                .map(|path| tty::open(path, config.framing, config.frame_time, now))
                 .transpose()?,
             udp: config.udp.map(Udp::bind).transpose()?,
             side: None,

@@ -7,7 +7,7 @@ use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use simulator::{Config, Drone, Framing, Report, Server, ServerConfig};
@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// What the UART speaks: cpx (firmware since July 2022) or syslink (2020 to 2022).
     #[arg(long, value_name = "FRAMING", default_value = "cpx", requires = "uart", value_parser = framing)]
     framing: Framing,
+    /// Milliseconds the drone takes for each frame before it clears the next one to send (cpx only).
+    #[arg(long, value_name = "MS", default_value_t = 0, requires = "uart", value_parser = clap::value_parser!(u16).range(0..=1000))]
+    frame_time: u16,
     /// Listens here for a client, one packet a datagram, as cflib's udp:// has it.
     #[arg(long, value_name = "HOST:PORT", group = "where")]
     udp: Option<String>,
@@ -75,6 +78,7 @@ impl Args {
         Ok(ServerConfig {
             uart: self.uart.clone(),
             framing: self.framing,
+            frame_time: Duration::from_millis(self.frame_time.into()),
             udp,
         })
     }

@@ -6,7 +6,7 @@ mod syslink;
 use std::fmt::Debug;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crtp_uart::{Gone, PtyError};
 
@@ -49,10 +49,15 @@ pub(super) trait Tty: Debug + Send {
     fn transmit(&mut self, now: Instant, drone: &mut Drone, counts: bool) -> Result<(), Gone>;
 }
 
-/// Makes a pseudo-terminal that speaks `framing`, linked to `path`.
-pub(super) fn open(path: &Path, framing: Framing, now: Instant) -> Result<Box<dyn Tty>, PtyError> {
+/// Makes a pseudo-terminal that speaks `framing`, linked to `path`, and takes `frame_time` for each CPX frame.
+pub(super) fn open(
+    path: &Path,
+    framing: Framing,
+    frame_time: Duration,
+    now: Instant,
+) -> Result<Box<dyn Tty>, PtyError> {
     Ok(match framing {
-        Framing::Cpx => Box::new(cpx::Line::open(path, now)?),
+        Framing::Cpx => Box::new(cpx::Line::open(path, frame_time, now)?),
         Framing::Syslink => Box::new(syslink::Line::open(path)?),
     })
 }

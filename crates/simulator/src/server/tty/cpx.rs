@@ -3,7 +3,7 @@
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crtp_uart::cpx::System;
 use crtp_uart::session::Phase;
@@ -25,10 +25,14 @@ pub(super) struct Line {
     tap: DroneTap,
     bad_xor: u64,
     oversize: u64,
+    /// What the drone takes for each frame before it clears to send.
+    frame_time: Duration,
+    /// Nothing is written before.
+    busy_until: Option<Instant>,
 }
 
 impl Line {
-    pub(super) fn open(path: &Path, now: Instant) -> Result<Self, PtyError> {
+    pub(super) fn open(path: &Path, frame_time: Duration, now: Instant) -> Result<Self, PtyError> {
         Ok(Self {
             pty: Pty::open(Some(path))?,
             pump: Pump::new(),
@@ -37,6 +41,8 @@ impl Line {
             tap: DroneTap::default(),
             bad_xor: 0,
             oversize: 0,
+            frame_time,
+            busy_until: None,
         })
     }
 
@@ -48,10 +54,19 @@ impl Line {
         while let Some(packet) = self.session.recv() {
             heard = true;
             self.tap.received(&packet);
+            self.keep_busy(now);
             drone.handle_packet(now, &packet);
         }
         self.note_damage(now, drone);
         heard
+    }
+
+    /// A frame takes its time, after those before it.
+    fn keep_busy(&mut self, now: Instant) {
+        if !self.frame_time.is_zero() {
+            self.busy_until =
+                Some(self.busy_until.map_or(now, |until| until.max(now)) + self.frame_time);
+        }
     }
 
     fn handle_event(&mut self, event: Event) -> bool {
@@ -112,7 +127,8 @@ impl Tty for Line {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.session.poll_timeout().map(|(due, _)| due)
+        let session = self.session.poll_timeout().map(|(due, _)| due);
+        session.into_iter().chain(self.busy_until).min()
     }
 
     fn receive(&mut self, now: Instant, drone: &mut Drone) -> Result<bool, Gone> {
@@ -121,13 +137,21 @@ impl Tty for Line {
     }
 
     fn handle_timeout(&mut self, now: Instant, drone: &mut Drone) {
-        if self.poll_timeout().is_some_and(|due| due <= now) {
+        self.busy_until = self.busy_until.filter(|until| *until > now);
+        if self
+            .session
+            .poll_timeout()
+            .is_some_and(|(due, _)| due <= now)
+        {
             self.session.handle_timeout(now);
             self.deliver(now, drone);
         }
     }
 
     fn transmit(&mut self, now: Instant, drone: &mut Drone, counts: bool) -> Result<(), Gone> {
+        if self.busy_until.is_some_and(|until| until > now) {
+            return Ok(());
+        }
         loop {
             let fed = counts && self.feed(now, drone);
             self.pump.transmit(now, &self.pty, &mut self.session)?;
