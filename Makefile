@@ -33,6 +33,7 @@ bench: build ## Side-by-side benchmarks: out/bench/*.json and a table of ratios
 	@bash scripts/with_ros.sh python3 scripts/bench_fleet.py
 	@bash scripts/with_ros.sh python3 scripts/bench_domain.py ratios
 	@bash scripts/with_ros.sh python3 scripts/bench_domain.py routes
+	@bash scripts/with_ros.sh python3 scripts/bench_realtime.py
 
 bench-dds: build ## What crossing DDS domains costs, size by size, and where round trips jump: out/bench-dds
 	@bash scripts/with_ros.sh openlink bench dds domains
