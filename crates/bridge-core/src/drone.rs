@@ -21,6 +21,7 @@ use link::{Link, Received, Role, State, class_of};
 use crate::command::{Request, Setpoint};
 use crate::drone_side::{self, Actions, DEFAULT_SETPOINT_LIFE, DroneSide};
 use crate::fleet::{ParamSetting, Robot};
+use crate::health::{LinkHealth, Report, Thresholds};
 use crate::outbox::{Counters, Outbox, Pace};
 use crate::units::{self, CommandError, Wire};
 
@@ -47,6 +48,7 @@ pub struct Drone {
     raw: bool,
     stage: Stage,
     health: Health,
+    link_health: LinkHealth,
     events: VecDeque<DroneEvent>,
 }
 
@@ -92,6 +94,7 @@ impl Drone {
             raw: false,
             stage: Stage::New,
             health: Health::default(),
+            link_health: LinkHealth::new(Thresholds::default()),
             events: VecDeque::with_capacity(EVENTS),
         }
     }
@@ -154,15 +157,24 @@ impl Drone {
         }
         self.handle_timeout(now);
         self.take_client_output(now);
+        let sent = self.out.counters().sent;
         self.out.flush(now, link);
+        if self.out.counters().sent != sent {
+            self.link_health.handle_sent(now);
+        }
         self.take_link_events(now, link);
+        self.note_link_health();
     }
 
     /// When [`Drone::pump`] is due without any input, and why.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         let safety = self.drone_side.as_ref().and_then(DroneSide::poll_timeout);
-        let others = [self.client.poll_timeout(), self.out.poll_timeout()];
+        let others = [
+            self.client.poll_timeout(),
+            self.out.poll_timeout(),
+            self.link_health.poll_timeout(),
+        ];
         others.into_iter().flatten().chain(safety).min()
     }
 
@@ -185,6 +197,12 @@ impl Drone {
             client: self.client.stats(),
             ..self.health
         }
+    }
+
+    /// How well the exchanges with the drone go, and the rung of the ladder.
+    #[must_use]
+    pub fn link_health(&self, now: Instant) -> Report {
+        self.link_health.report(now)
     }
 
     /// What became of the packets to the drone.
@@ -251,11 +269,20 @@ impl Drone {
         }
     }
 
+    fn note_link_health(&mut self) {
+        while let Some(change) = self.link_health.poll_change() {
+            self.report(DroneEvent::LinkHealth(change));
+        }
+    }
+
     fn take_link_events(&mut self, now: Instant, link: &mut dyn Link) {
         while let Some(event) = link.poll_event() {
             match &event {
                 link::Event::Up(_) => self.handle_link_up(now),
-                link::Event::Down(_) => self.client.disconnect(now),
+                link::Event::Down(_) => {
+                    self.client.disconnect(now);
+                    self.link_health.handle_disconnected(now);
+                }
                 link::Event::Notice(_) => {}
             }
             self.report(DroneEvent::Link(event));
@@ -280,6 +307,7 @@ impl Drone {
         if received.packet.is_null() {
             return;
         }
+        self.link_health.handle_heard(now);
         if let Some(drone_side) = &mut self.drone_side {
             drone_side.handle_downlink(&received.packet);
         }
@@ -290,7 +318,12 @@ impl Drone {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        let pings = self.client.stats().pings;
         self.client.handle_timeout(now);
+        if self.client.stats().pings != pings {
+            self.link_health.handle_asked(now);
+        }
+        self.link_health.handle_timeout(now);
         if let Some(drone_side) = &mut self.drone_side {
             drone_side.handle_timeout(now, &mut self.out);
         }

@@ -9,6 +9,7 @@ pub mod domain;
 pub mod drone;
 pub mod drone_side;
 pub mod fleet;
+pub mod health;
 pub mod kind;
 pub mod mailbox;
 pub mod name;

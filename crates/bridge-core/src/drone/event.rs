@@ -6,6 +6,7 @@ use crtp::{Kind, Packet, ProtocolVersion, Value};
 
 use crate::drone_side::Reason;
 use crate::fleet::ParamSetting;
+use crate::health::Change;
 use crate::telemetry::{BatteryState, Imu, Odometry, Pose, Scan, Status};
 
 /// Names one request, for its outcome.
@@ -78,6 +79,8 @@ pub enum DroneEvent {
     },
     /// A safety rule acted.
     Safety(Reason),
+    /// The link stands on another rung of the ladder.
+    LinkHealth(Change),
     /// The link has something to say.
     Link(link::Event),
     /// Worth one line in a log.

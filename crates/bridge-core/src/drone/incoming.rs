@@ -9,7 +9,7 @@ impl Drone {
         use crtp_client::Event;
         match event {
             Event::Connected { version, .. } => self.handle_connected(now, version),
-            Event::Disconnected { reason, .. } => self.handle_disconnected(reason.to_string()),
+            Event::Disconnected { reason, .. } => self.handle_disconnected(now, reason.to_string()),
             Event::LogStarted {
                 handle,
                 missing,
@@ -19,7 +19,10 @@ impl Drone {
             Event::LogFailed { handle, error } => self.disable(handle, error.to_string()),
             Event::Console(line) => self.report(DroneEvent::Console(line)),
             Event::Reply { request, outcome } => self.handle_reply(now, request, outcome),
-            Event::Latency(round_trip) => self.health.round_trip = Some(round_trip),
+            Event::Latency(round_trip) => {
+                self.health.round_trip = Some(round_trip);
+                self.link_health.handle_answer(now, round_trip);
+            }
             Event::ParamWritten {
                 request,
                 name,
@@ -32,6 +35,7 @@ impl Drone {
     }
 
     fn handle_connected(&mut self, now: Instant, version: crtp::ProtocolVersion) {
+        self.link_health.handle_connected();
         self.report(DroneEvent::Connected(version));
         self.report_params();
         for error in self.logs.start(now, &mut self.client) {
@@ -47,7 +51,8 @@ impl Drone {
         }
     }
 
-    fn handle_disconnected(&mut self, why: String) {
+    fn handle_disconnected(&mut self, now: Instant, why: String) {
+        self.link_health.handle_disconnected(now);
         for (topic, ticket) in self.logs.take_asked() {
             let outcome = Err(format!("topic {topic}: the connection ended"));
             self.report(DroneEvent::Reply { ticket, outcome });
