@@ -118,6 +118,17 @@ pub struct LinkStats {
     pub reopened: u64,
 }
 
+/// What a transport knows of the path to its peer. A figure that nothing has been measured for is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Path {
+    /// Share of our datagrams lost on the way, before repair, 0 to 1.
+    pub raw_loss: Option<f64>,
+    /// Share of our messages lost for good, after repair, 0 to 1.
+    pub residual_loss: Option<f64>,
+    /// Copies and repairs sent for each message.
+    pub redundancy: Option<f64>,
+}
+
 impl LinkStats {
     /// Counts a packet that was dropped on sending.
     pub fn count(&mut self, refusal: Refusal) {
@@ -189,6 +200,11 @@ pub trait Link: Send {
 
     /// Share of what was sent lately that arrived at the first attempt, 0 to 1; `None` where the link cannot tell.
     fn quality(&self) -> Option<f64> {
+        None
+    }
+
+    /// What the transport knows of its path; `None` where the link has none or nobody is there.
+    fn path(&self) -> Option<Path> {
         None
     }
 

@@ -25,7 +25,7 @@ mod waker;
 
 pub use crate::tap::LinkTap;
 pub use interface::{
-    Class, Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
+    Class, Event, Interest, Link, LinkStats, Outgoing, Path, Received, Refusal, SendOutcome, State,
     class_of,
 };
 pub use open::{OpenError, open};

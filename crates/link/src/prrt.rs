@@ -15,7 +15,7 @@ use prrt::udp::Driver;
 use prrt::{Config, Fate, Message, Mode, PeerId, SendError, Stream, Trace};
 
 use crate::interface::{
-    Class, Event, Interest, Link, LinkStats, Outgoing, Received, Refusal, SendOutcome, State,
+    Class, Event, Interest, Link, LinkStats, Outgoing, Path, Received, Refusal, SendOutcome, State,
 };
 use crate::stamp;
 use crate::tap::{LinkTap, Moment, verdict};
@@ -381,6 +381,18 @@ impl Link for PrrtLink {
     fn quality(&self) -> Option<f64> {
         let stats = self.driver.stats(*self.peers.first()?)?;
         stats.raw_loss.map(|loss| 1.0 - loss)
+    }
+
+    /// Of the first peer: a caller has one.
+    fn path(&self) -> Option<Path> {
+        let stats = self.driver.stats(*self.peers.first()?)?;
+        let send = &stats.send;
+        let again = send.repairs + send.riders + send.fragment_repairs;
+        Some(Path {
+            raw_loss: stats.raw_loss,
+            residual_loss: stats.residual_loss(),
+            redundancy: (send.messages > 0).then(|| again as f64 / send.messages as f64),
+        })
     }
 
     /// Of the first peer: what it tells of its reader.

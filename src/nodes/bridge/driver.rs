@@ -19,6 +19,9 @@ use super::robot::{Robot, answer, end_recording, wall_ns};
 /// Time for the last packets to leave, and again for the goodbyes.
 const DRAIN: Duration = Duration::from_millis(400);
 
+/// Time between two messages of a robot's link health.
+const LINK_HEALTH_PERIOD: Duration = Duration::from_secs(1);
+
 /// A robot that is being taken away.
 struct Leaving {
     id: u64,
@@ -38,6 +41,10 @@ pub(super) struct Driver {
     leaving: Vec<Leaving>,
     inputs: Inputs,
     health: Health,
+    /// How much later than its timers the loop woke at most since the last look.
+    lateness: Duration,
+    /// When every robot's link health is published next.
+    link_health_due: Instant,
     stop: Arc<AtomicBool>,
 }
 
@@ -56,6 +63,8 @@ impl Driver {
             leaving: Vec::new(),
             inputs,
             health,
+            lateness: Duration::ZERO,
+            link_health_due: Instant::now() + LINK_HEALTH_PERIOD,
             stop,
         }
     }
@@ -73,10 +82,11 @@ impl Driver {
     /// The loop itself fails, for want of memory.
     pub(super) fn run(mut self) -> Result<()> {
         while !self.stop.load(Ordering::Acquire) {
-            let now = self.turn(self.health.due())?;
+            let now = self.turn(self.health.due().min(self.link_health_due))?;
             if now >= self.health.due() {
                 self.look_around(now);
             }
+            self.publish_link_health(now);
         }
         self.finish()
     }
@@ -95,6 +105,9 @@ impl Driver {
         };
         let due = due.chain(leaving).chain([until]).min();
         let now = self.reactor.turn(&mut self.links, due)?;
+        if let Some(due) = due {
+            self.lateness = self.lateness.max(now.saturating_duration_since(due));
+        }
         for &index in self.reactor.touched() {
             self.wake[index] = true;
         }
@@ -118,6 +131,20 @@ impl Driver {
             if let Some(made_at) = robot.notes.made_at.take() {
                 self.health.record_age(wall_ns() - made_at);
             }
+        }
+    }
+
+    /// All robots' once a period, and one robot's whenever its rung has changed.
+    fn publish_link_health(&mut self, now: Instant) {
+        let due = now >= self.link_health_due;
+        for (robot, link) in self.robots.iter_mut().zip(&self.links) {
+            if due || robot.notes.level_changed {
+                robot.publish_link_health(now, link.as_ref(), self.lateness);
+            }
+        }
+        if due {
+            self.lateness = Duration::ZERO;
+            self.link_health_due = now + LINK_HEALTH_PERIOD;
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bridge_core::drone;
+use bridge_core::health::{Level, Report};
 use crtp::supervisor::Info;
 use latency::histogram::Histogram;
 use rclrs::Publisher;
@@ -17,6 +18,9 @@ use crate::ros::stand_in::Named;
 const SUPERSEDED_SHARE: f64 = 0.1;
 /// Fewer setpoints than this in a period say nothing.
 const FEW: u64 = 10;
+
+/// Exchanges after which a new connection that is not yet ok is a failing one.
+const FEW_EXCHANGES: u32 = 10;
 
 /// When to look and whom to tell.
 #[derive(Clone, Debug)]
@@ -75,7 +79,7 @@ impl Health {
     pub(super) fn look(&mut self, now: Instant, robots: &mut [Robot]) {
         let mut status = vec![self.bridge_status(robots.len())];
         for robot in robots.iter_mut() {
-            status.push(robot_status(robot));
+            status.push(robot_status(now, robot));
         }
         let header = convert::header(wall_ns(), "");
         let message = DiagnosticArray { header, status };
@@ -155,15 +159,23 @@ fn statistics(robot: &Robot) -> own::ConnectionStatistics {
     }
 }
 
-fn robot_status(robot: &mut Robot) -> DiagnosticStatus {
+fn robot_status(now: Instant, robot: &mut Robot) -> DiagnosticStatus {
     let health = robot.drone.health();
-    let (level, message) = judge(robot, &health);
+    let link = robot.drone.link_health(now);
+    let (level, message) = judge(robot, &health, &link);
     let counters = robot.drone.counters();
     let supervisor = robot.drone.supervisor();
     let values = vec![
         pair("link", &robot.notes.link),
         pair("uri", &robot.uri),
         pair("supervisor", supervisor.map_or_else(String::new, in_words)),
+        pair("link health", format!("{}: {}", link.level, link.why)),
+        pair("success rate", optional(link.success_rate)),
+        pair("echoes missed in a row", link.miss_streak),
+        pair("echoes missed in a row, worst", link.worst_streak),
+        pair("links lost", link.losses),
+        pair("last packet sent, ms ago", milliseconds(link.sent_age)),
+        pair("last packet received, ms ago", milliseconds(link.heard_age)),
         pair("round trip, ms", milliseconds(health.round_trip)),
         pair("battery, V", robot.notes.voltage.unwrap_or(f64::NAN)),
         pair("packets sent", robot.notes.link_stats.sent),
@@ -190,7 +202,7 @@ fn robot_status(robot: &mut Robot) -> DiagnosticStatus {
     }
 }
 
-fn judge(robot: &Robot, health: &drone::Health) -> (u8, String) {
+fn judge(robot: &Robot, health: &drone::Health, report: &Report) -> (u8, String) {
     let refusal = robot.drone.supervisor().and_then(Info::refusal);
     let voltage = robot.notes.voltage.unwrap_or(f64::MAX);
     if !health.connected {
@@ -205,8 +217,12 @@ fn judge(robot: &Robot, health: &drone::Health) -> (u8, String) {
             DiagnosticStatus::ERROR,
             format!("battery critical: {voltage:.2} V"),
         )
+    } else if report.level >= Level::Failing && report.exchanges >= FEW_EXCHANGES {
+        (DiagnosticStatus::ERROR, in_short(report))
     } else if let Some(why) = refusal {
         (DiagnosticStatus::WARN, why.to_owned())
+    } else if report.level == Level::Degraded {
+        (DiagnosticStatus::WARN, in_short(report))
     } else if voltage < robot.battery.warning {
         (
             DiagnosticStatus::WARN,
@@ -215,6 +231,10 @@ fn judge(robot: &Robot, health: &drone::Health) -> (u8, String) {
     } else {
         (DiagnosticStatus::OK, "connected".to_owned())
     }
+}
+
+fn in_short(report: &Report) -> String {
+    format!("link {}: {}", report.level, report.why)
 }
 
 /// Who sends faster than the link takes is told, once a period: the rest is superseded, never queued.
@@ -255,6 +275,10 @@ fn milliseconds(duration: Option<Duration>) -> String {
         || "unknown".to_owned(),
         |time| format!("{:.3}", time.as_secs_f64() * 1e3),
     )
+}
+
+fn optional(share: Option<f64>) -> String {
+    share.map_or_else(|| "unknown".to_owned(), |share| format!("{share:.2}"))
 }
 
 fn pair(key: &str, value: impl ToString) -> KeyValue {

@@ -2,6 +2,7 @@
 //! nothing is converted here but types.
 
 use bridge_core::command::{GoTo, Request, Setpoint, StartTrajectory, Trajectory, Vertical};
+use bridge_core::health::{Level, Report};
 use bridge_core::telemetry::{BatteryState, Imu, Odometry, Pose, Power, Scan, Status};
 use bridge_core::units::Compat;
 use crtp::trajectory::Piece;
@@ -12,6 +13,27 @@ use ros_env::geometry_msgs::msg as geometry;
 use ros_env::sensor_msgs::msg as sensor;
 use ros_env::std_msgs::msg::Header;
 use ros_env::{nav_msgs, sensor_msgs};
+
+/// What the link itself knows, for `link_health`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LinkSide {
+    pub(super) path: Option<link::Path>,
+    /// Time for one packet.
+    pub(super) pace: Option<std::time::Duration>,
+    /// Times a UART stood still.
+    pub(super) stalls: u64,
+}
+
+impl LinkSide {
+    /// As it is now.
+    pub(super) fn of(link: &dyn link::Link) -> Self {
+        Self {
+            path: link.path(),
+            pace: link.pace(),
+            stalls: link.stats().stalls,
+        }
+    }
+}
 
 /// Seconds of a ROS duration.
 fn seconds(duration: &Duration) -> f64 {
@@ -353,6 +375,50 @@ pub(super) fn status(
         num_rx_unicast: link.received as u32,
         num_tx_unicast: link.sent as u32,
         ..own::Status::default()
+    }
+}
+
+/// `link_health`.
+pub(super) fn link_health(
+    header: Header,
+    report: &Report,
+    link: &LinkSide,
+    lateness: std::time::Duration,
+) -> own::LinkHealth {
+    let seconds =
+        |time: Option<std::time::Duration>| time.map_or(f32::NAN, |time| time.as_secs_f64() as f32);
+    let share = |share: Option<f64>| share.map_or(f32::NAN, |share| share as f32);
+    let trips = report.round_trip;
+    own::LinkHealth {
+        header,
+        level: match report.level {
+            Level::Ok => own::LinkHealth::OK,
+            Level::Degraded => own::LinkHealth::DEGRADED,
+            Level::Failing => own::LinkHealth::FAILING,
+            Level::Lost => own::LinkHealth::LOST,
+        },
+        reason: report.why.to_string().as_str().into(),
+        exchanges: report.exchanges,
+        success_rate: share(report.success_rate),
+        miss_streak: report.miss_streak,
+        worst_miss_streak: report.worst_streak,
+        answered: report.answered,
+        missed: report.missed,
+        late: report.late,
+        losses: report.losses,
+        sent_age: seconds(report.sent_age),
+        received_age: seconds(report.heard_age),
+        round_trips: trips.map_or(0, |trips| trips.samples),
+        round_trip_min: seconds(trips.map(|trips| trips.min)),
+        round_trip_p50: seconds(trips.map(|trips| trips.p50)),
+        round_trip_p90: seconds(trips.and_then(|trips| trips.p90)),
+        round_trip_max: seconds(trips.map(|trips| trips.max)),
+        raw_loss: share(link.path.and_then(|path| path.raw_loss)),
+        residual_loss: share(link.path.and_then(|path| path.residual_loss)),
+        redundancy: share(link.path.and_then(|path| path.redundancy)),
+        pace: seconds(link.pace),
+        uart_stalls: link.stalls,
+        thread_lateness: seconds(Some(lateness)),
     }
 }
 

@@ -1,10 +1,11 @@
 //! One robot in the driver: its brain, its topics, who waits for what.
 
 use std::collections::BTreeMap;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bridge_core::command::{Request, Setpoint};
 use bridge_core::drone::Ticket;
+use bridge_core::health::Change;
 use bridge_core::{Drone, DroneEvent};
 use latency::record::Recording;
 use link::Event as LinkEvent;
@@ -59,6 +60,8 @@ pub(super) struct Notes {
     pub(super) sent: u64,
     /// Packets the link wrote and read.
     pub(super) link_stats: link::LinkStats,
+    /// The rung of the link has changed since `link_health` was last published.
+    pub(super) level_changed: bool,
     /// Wall clock of the newest setpoint that has not left, ns; for its age.
     pub(super) made_at: Option<i64>,
 }
@@ -135,6 +138,22 @@ impl Robot {
         }
     }
 
+    /// Publishes `link_health`. `lateness`: how much later than its timers the thread woke at most.
+    pub(super) fn publish_link_health(
+        &mut self,
+        now: Instant,
+        link: &dyn link::Link,
+        lateness: Duration,
+    ) {
+        self.notes.level_changed = false;
+        let (report, side) = (self.drone.link_health(now), convert::LinkSide::of(link));
+        let header = convert::header(wall_ns(), &self.name);
+        let message = convert::link_health(header, &report, &side, lateness);
+        if let Err(error) = self.publishers.link_health.publish(message) {
+            tracing::warn!(robot = self.name, %error, "cannot publish");
+        }
+    }
+
     pub(super) fn publish_events(&mut self) {
         while let Some(event) = self.drone.poll_event() {
             if let Err(error) = self.handle_event(event) {
@@ -165,6 +184,7 @@ impl Robot {
             | DroneEvent::Disconnected(_)
             | DroneEvent::TopicDisabled { .. }
             | DroneEvent::Safety(_)
+            | DroneEvent::LinkHealth(_)
             | DroneEvent::Link(_)
             | DroneEvent::Notice(_) => self.log(&event),
             telemetry => {
@@ -266,6 +286,10 @@ impl Robot {
                 tracing::error!(robot, topic = &**topic, "topic disabled: {why}");
             }
             DroneEvent::Safety(reason) => tracing::warn!(robot, "{reason}"),
+            DroneEvent::LinkHealth(change) => {
+                self.notes.level_changed = true;
+                note_level(robot, change);
+            }
             DroneEvent::Link(LinkEvent::Up(text)) => tracing::info!(robot, "link up: {text}"),
             DroneEvent::Link(LinkEvent::Down(text)) => {
                 self.notes.link = format!("link down: {text}");
@@ -276,6 +300,15 @@ impl Robot {
             }
             _ => {}
         }
+    }
+}
+
+fn note_level(robot: &str, change: &Change) {
+    let (from, to, why) = (change.from, change.to, change.why);
+    if to > from {
+        tracing::warn!(robot, "link {to}: {why}");
+    } else {
+        tracing::info!(robot, "link {to}: {why}");
     }
 }
 

@@ -91,6 +91,7 @@ pub(super) struct Publishers {
     pub(super) console: Publisher<Text>,
     pub(super) raw: Publisher<own::CrtpPacket>,
     pub(super) statistics: Option<Publisher<Named<own::ConnectionStatisticsArray>>>,
+    pub(super) link_health: Publisher<own::LinkHealth>,
     pub(super) tf: Option<TfPublisher>,
     /// What it has said stays readable as long as it lives.
     _description: Publisher<Text>,
@@ -119,6 +120,7 @@ impl Publishers {
             statistics: statistics
                 .map(|topic| profiles.publisher(node, &topic, telemetry))
                 .transpose()?,
+            link_health: profiles.publisher(node, &below("link_health"), telemetry)?,
             tf: common.tf.clone(),
             _description: description,
         })

@@ -1,5 +1,6 @@
 //! The robot against the simulated Crazyflie, in virtual time.
 
+mod health;
 mod late;
 mod rig;
 
