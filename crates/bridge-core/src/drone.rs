@@ -21,8 +21,9 @@ use link::{Link, Received, Role, State, class_of};
 use crate::command::{Request, Setpoint};
 use crate::drone_side::{self, Actions, DEFAULT_SETPOINT_LIFE, DroneSide};
 use crate::fleet::{ParamSetting, Robot};
-use crate::health::{LinkHealth, Report, Thresholds};
+use crate::health::{self, Level, LinkHealth, Manoeuvre, Reaction, Report};
 use crate::outbox::{Counters, Outbox, Pace};
+use crate::policy;
 use crate::units::{self, CommandError, Wire};
 
 use answers::Answers;
@@ -49,6 +50,8 @@ pub struct Drone {
     stage: Stage,
     health: Health,
     link_health: LinkHealth,
+    reaction: Reaction,
+    manoeuvre: Option<Manoeuvre>,
     events: VecDeque<DroneEvent>,
 }
 
@@ -94,7 +97,9 @@ impl Drone {
             raw: false,
             stage: Stage::New,
             health: Health::default(),
-            link_health: LinkHealth::new(Thresholds::default()),
+            link_health: LinkHealth::new(robot.thresholds),
+            reaction: robot.reaction,
+            manoeuvre: None,
             events: VecDeque::with_capacity(EVENTS),
         }
     }
@@ -110,7 +115,11 @@ impl Drone {
     /// [`CommandError`]; nothing is sent then.
     pub fn setpoint(&mut self, now: Instant, setpoint: &Setpoint) -> Result<(), CommandError> {
         let version = self.client.version().ok_or(CommandError::NotConnected)?;
-        let packet = units::setpoint(setpoint, version, self.heading(now))?;
+        if let Some(manoeuvre) = self.manoeuvre.filter(|_| health::setpoint_undoes(setpoint)) {
+            return Err(CommandError::LinkFailing(manoeuvre));
+        }
+        let setpoint = self.reaction.temper(self.link_health.level(), *setpoint);
+        let packet = units::setpoint(&setpoint, version, self.heading(now))?;
         self.queue(now, packet, Some(now + DEFAULT_SETPOINT_LIFE));
         Ok(())
     }
@@ -125,6 +134,9 @@ impl Drone {
                 return self.stop_unconnected(now);
             }
             return Err(CommandError::NotConnected);
+        }
+        if let Some(manoeuvre) = self.manoeuvre.filter(|_| health::request_undoes(request)) {
+            return Err(CommandError::LinkFailing(manoeuvre));
         }
         match units::request(request)? {
             Wire::Asked(asked) => {
@@ -163,7 +175,7 @@ impl Drone {
             self.link_health.handle_sent(now);
         }
         self.take_link_events(now, link);
-        self.note_link_health();
+        self.note_link_health(now);
     }
 
     /// When [`Drone::pump`] is due without any input, and why.
@@ -269,10 +281,50 @@ impl Drone {
         }
     }
 
-    fn note_link_health(&mut self) {
+    fn note_link_health(&mut self, now: Instant) {
         while let Some(change) = self.link_health.poll_change() {
             self.report(DroneEvent::LinkHealth(change));
+            if let Some(manoeuvre) = self.reaction.manoeuvre(change.to) {
+                self.begin(now, manoeuvre);
+            }
         }
+        self.end_manoeuvre();
+    }
+
+    /// A drone that stands is left alone; of one whose state is not known the worst is assumed.
+    fn begin(&mut self, now: Instant, manoeuvre: Manoeuvre) {
+        if self.manoeuvre.is_some() || !self.may_fly() {
+            return;
+        }
+        let made = match manoeuvre {
+            Manoeuvre::Hover => policy::hold(),
+            Manoeuvre::Land => policy::land(),
+        };
+        match made {
+            Ok(packet) => {
+                self.queue(now, packet, None);
+                self.manoeuvre = Some(manoeuvre);
+                self.report(DroneEvent::Manoeuvre(manoeuvre));
+            }
+            Err(error) => self.report(DroneEvent::Notice(error.to_string())),
+        }
+    }
+
+    fn end_manoeuvre(&mut self) {
+        let better = self.link_health.level() < Level::Failing;
+        let ends = match self.manoeuvre {
+            None => false,
+            Some(Manoeuvre::Hover) => better,
+            Some(Manoeuvre::Land) => better && !self.may_fly(),
+        };
+        if let Some(ended) = self.manoeuvre.take_if(|_| ends) {
+            self.report(DroneEvent::ManoeuvreEnds(ended));
+        }
+    }
+
+    fn may_fly(&self) -> bool {
+        self.supervisor
+            .is_none_or(|info| info.has(supervisor::Info::FLYING))
     }
 
     fn take_link_events(&mut self, now: Instant, link: &mut dyn Link) {

@@ -4,6 +4,7 @@
 //! stages: the file as written (unknown keys refused), then robots with every value checked and every default
 //! filled in. This module reads text, never a file.
 
+mod link_health;
 mod raw;
 mod resolve;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 use link::{Uri, UriError};
 use serde::Deserialize;
 
+use crate::health::{Reaction, Thresholds};
 use crate::name::{NameError, RobotName};
 use crate::policy::Safety;
 
@@ -51,6 +53,10 @@ pub struct Robot {
     pub params: BTreeMap<String, ParamSetting>,
     /// The link-loss policy, where this host is the one nearest the drone.
     pub safety: Safety,
+    /// When its link counts as degraded, failing or lost.
+    pub thresholds: Thresholds,
+    /// What is done then.
+    pub reaction: Reaction,
     /// Battery voltages that matter.
     pub battery: Battery,
 }

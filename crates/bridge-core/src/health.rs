@@ -5,6 +5,7 @@
 //! exchange; it sends nothing itself and decides nothing about the flight.
 
 mod ladder;
+mod reaction;
 mod recent;
 mod window;
 
@@ -12,10 +13,12 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 pub use ladder::{Change, Level, Limits, Thresholds, Why};
+pub use reaction::{Manoeuvre, OnDegraded, OnFailing, Reaction};
 pub use recent::Percentiles;
 pub use window::WINDOW;
 
 use ladder::Ladder;
+pub(crate) use reaction::{request_undoes, setpoint_undoes};
 use recent::Recent;
 use window::Window;
 
@@ -96,7 +99,9 @@ impl LinkHealth {
     /// Commands are taken from now on. Success rate and current streak start afresh: what lies behind the gap says
     /// nothing about this connection.
     pub fn handle_connected(&mut self) {
-        self.connected = true;
+        if std::mem::replace(&mut self.connected, true) {
+            return;
+        }
         self.open.clear();
         self.window.restart();
     }
@@ -114,11 +119,9 @@ impl LinkHealth {
         self.note(change);
     }
 
-    /// An exchange begins.
+    /// An exchange begins. The first of a connection may come before its [`LinkHealth::handle_connected`].
     pub fn handle_asked(&mut self, now: Instant) {
-        if !self.connected {
-            return;
-        }
+        self.handle_connected();
         if self.open.len() == OPEN {
             self.open.pop_front();
             self.verdict(now, false);

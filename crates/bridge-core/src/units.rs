@@ -45,6 +45,9 @@ pub enum CommandError {
     /// There is no connection to send it over.
     #[error("not connected")]
     NotConnected,
+    /// The bridge flies by itself because the link does badly (`link_health.on_failing`).
+    #[error("refused: {0} because the link is failing")]
+    LinkFailing(crate::health::Manoeuvre),
     /// The client does not take it.
     #[error(transparent)]
     Client(#[from] crtp_client::RequestError),

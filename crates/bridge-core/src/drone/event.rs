@@ -6,7 +6,7 @@ use crtp::{Kind, Packet, ProtocolVersion, Value};
 
 use crate::drone_side::Reason;
 use crate::fleet::ParamSetting;
-use crate::health::Change;
+use crate::health::{Change, Manoeuvre};
 use crate::telemetry::{BatteryState, Imu, Odometry, Pose, Scan, Status};
 
 /// Names one request, for its outcome.
@@ -81,6 +81,10 @@ pub enum DroneEvent {
     Safety(Reason),
     /// The link stands on another rung of the ladder.
     LinkHealth(Change),
+    /// The link does badly, so the bridge flies this by itself.
+    Manoeuvre(Manoeuvre),
+    /// The link does well enough again: commands are taken.
+    ManoeuvreEnds(Manoeuvre),
     /// The link has something to say.
     Link(link::Event),
     /// Worth one line in a log.

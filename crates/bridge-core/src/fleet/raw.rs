@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{FleetError, ParamSetting};
+use crate::health::{OnDegraded, OnFailing};
 use crate::policy::LinkLoss;
 
 #[derive(Debug, Deserialize)]
@@ -34,6 +35,7 @@ pub(super) struct Robot {
     pub(super) firmware_logging: Option<Logging>,
     pub(super) reference_frame: Option<String>,
     pub(super) link_loss: Option<Loss>,
+    pub(super) link_health: Option<Health>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -49,6 +51,7 @@ pub(super) struct RobotType {
     pub(super) firmware_logging: Option<Logging>,
     pub(super) reference_frame: Option<String>,
     pub(super) link_loss: Option<Loss>,
+    pub(super) link_health: Option<Health>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -58,6 +61,7 @@ pub(super) struct All {
     pub(super) firmware_logging: Option<Logging>,
     pub(super) reference_frame: Option<String>,
     pub(super) link_loss: Option<Loss>,
+    pub(super) link_health: Option<Health>,
     /// Radio broadcasts.
     #[serde(rename = "broadcasts")]
     pub(super) _broadcasts: Option<IgnoredAny>,
@@ -111,6 +115,28 @@ pub(super) struct Loss {
     pub(super) hold_ms: Option<u64>,
     pub(super) high_level_ms: Option<u64>,
     pub(super) watchdog: Option<bool>,
+}
+
+/// See [`crate::health`].
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Health {
+    pub(super) answer_within_ms: Option<u64>,
+    pub(super) degraded: Option<Rung>,
+    pub(super) failing: Option<Rung>,
+    pub(super) lost_misses: Option<u64>,
+    pub(super) enter_after: Option<u64>,
+    pub(super) leave_after: Option<u64>,
+    pub(super) on_degraded: Option<OnDegraded>,
+    pub(super) on_failing: Option<OnFailing>,
+    pub(super) slow_down_to: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rung {
+    pub(super) success_below: Option<f64>,
+    pub(super) misses: Option<u64>,
 }
 
 fn yes() -> bool {

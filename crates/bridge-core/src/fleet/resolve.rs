@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::raw::{Connection, Custom, File, Logging, Loss, Params, Rate, RobotType};
 use super::{
-    Battery, CustomTopic, Fleet, FleetError, MAX_HZ, MIN_HZ, ParamSetting, Robot, Topics, raw,
+    Battery, CustomTopic, Fleet, FleetError, MAX_HZ, MIN_HZ, ParamSetting, Robot, Topics,
+    link_health, raw,
 };
 use crate::name::RobotName;
 use crate::policy::Safety;
@@ -24,7 +25,7 @@ const DEFAULT_TOPICS: [(&str, f64); 5] = [
 /// Names of topics with a fixed set of variables.
 const TOPIC_NAMES: &str = "pose, odom, imu, battery, status, scan";
 /// Names below a robot's that are taken, whether they are published or not.
-const OWN_TOPICS: [&str; 18] = [
+const OWN_TOPICS: [&str; 19] = [
     "pose",
     "odom",
     "imu",
@@ -43,6 +44,7 @@ const OWN_TOPICS: [&str; 18] = [
     "cmd_full_state",
     "cmd_attitude",
     "params",
+    "link_health",
 ];
 /// Voltages of a single lithium cell, V; also crazyswarm2's defaults.
 const DEFAULT_BATTERY: Battery = Battery {
@@ -113,6 +115,7 @@ impl<'a> Layers<'a> {
             source,
         })?;
         let connects = self.kind.and_then(|kind| kind.connection) != Some(Connection::None);
+        let (thresholds, reaction) = self.link_health()?;
         Ok(Robot {
             enabled: self.robot.enabled && connects,
             uri,
@@ -123,6 +126,8 @@ impl<'a> Layers<'a> {
             query_params: false,
             params: self.params(),
             safety: self.safety()?,
+            thresholds,
+            reaction,
             battery: self.battery(),
             name: self.name,
         })
@@ -218,6 +223,22 @@ impl<'a> Layers<'a> {
             .into_iter()
             .flatten()
             .fold(start, |safety, loss| apply_loss(safety?, &key, loss))
+    }
+
+    fn link_health(&self) -> Result<link_health::Settled, FleetError> {
+        let kind = self.kind.and_then(|kind| kind.link_health.as_ref());
+        let layers = [
+            self.all.link_health.as_ref(),
+            kind,
+            self.robot.link_health.as_ref(),
+        ];
+        let key = format!("robots.{}.link_health", self.name);
+        let start = Ok(link_health::Settled::default());
+        let settled = layers.into_iter().flatten().fold(start, |below, layer| {
+            link_health::apply(below?, &key, layer)
+        })?;
+        link_health::check(&key, &settled.0)?;
+        Ok(settled)
     }
 }
 
@@ -358,7 +379,11 @@ fn apply_loss(safety: Safety, key: &str, loss: &Loss) -> Result<Safety, FleetErr
     })
 }
 
-fn refuse(key: impl Into<String>, value: impl ToString, allowed: impl ToString) -> FleetError {
+pub(super) fn refuse(
+    key: impl Into<String>,
+    value: impl ToString,
+    allowed: impl ToString,
+) -> FleetError {
     FleetError::Value {
         key: key.into(),
         value: value.to_string(),

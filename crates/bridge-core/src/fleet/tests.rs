@@ -268,3 +268,73 @@ fn topics_at_run_time_are_checked_as_in_the_file() {
         assert!(error.contains(part), "{error}");
     }
 }
+
+#[test]
+fn link_health_is_settled_field_by_field() {
+    let robot = only(
+        "robots: {cf1: {uri: 'udp://a:1', link_health: {degraded: {misses: 3}, on_failing: land}}}
+all: {link_health: {degraded: {success_below: 0.9, misses: 1}, on_degraded: slow_down, slow_down_to: 0.25, answer_within_ms: 100}}
+",
+    );
+    let (thresholds, reaction) = (robot.thresholds, robot.reaction);
+    assert_eq!(thresholds.degraded.success_below, 0.9);
+    assert_eq!(thresholds.degraded.misses, 3);
+    assert_eq!(thresholds.answer_within, Duration::from_millis(100));
+    assert_eq!(thresholds.failing, Thresholds::default().failing);
+    assert_eq!(reaction.on_degraded, crate::health::OnDegraded::SlowDown);
+    assert_eq!(reaction.on_failing, crate::health::OnFailing::Land);
+    assert_eq!(reaction.slow_down_to, 0.25);
+    assert_eq!(only(MINIMAL).reaction, Reaction::default());
+}
+
+#[test]
+fn link_health_that_makes_no_sense_is_refused_with_key_value_and_what_is_allowed() {
+    for (settings, words) in [
+        ("{on_degraded: land}", &["land", "none", "slow_down"][..]),
+        (
+            "{on_failing: stop}",
+            &["stop", "none", "slow_down", "hover", "land"],
+        ),
+        (
+            "{slow_down_to: 1.5}",
+            &["robots.cf1.link_health.slow_down_to is 1.5", "0 to 1"],
+        ),
+        (
+            "{degraded: {success_below: -1}}",
+            &["link_health.degraded.success_below is -1", "0 to 1"],
+        ),
+        (
+            "{failing: {misses: 0}}",
+            &["link_health.failing.misses is 0", "1 to 100"],
+        ),
+        (
+            "{answer_within_ms: 0}",
+            &["link_health.answer_within_ms is 0", "1 to 1000 ms"],
+        ),
+        (
+            "{leave_after: 101}",
+            &["link_health.leave_after is 101", "1 to 100"],
+        ),
+        (
+            "{failing: {success_below: 0.99}}",
+            &["link_health.failing.success_below is 0.99", "0.95"],
+        ),
+        (
+            "{failing: {misses: 1}}",
+            &[
+                "link_health.failing.misses is 1",
+                "at least those of degraded, 2",
+            ],
+        ),
+        (
+            "{lost_misses: 3}",
+            &["link_health.lost_misses is 3", "failing, 4"],
+        ),
+        ("{colour: red}", &["colour"]),
+    ] {
+        let said = error(&format!("{MINIMAL}    link_health: {settings}\n"));
+        for word in words {
+            assert!(said.contains(word), "{said:?} has no {word:?}");
+        }
+    }
+}

@@ -92,6 +92,17 @@ fn a_new_connection_has_to_prove_itself() {
 }
 
 #[test]
+fn an_exchange_that_begins_before_the_connection_is_announced_counts() {
+    let mut health = LinkHealth::new(Thresholds::default());
+    let now = Instant::now();
+    health.handle_asked(now);
+    health.handle_connected();
+    health.handle_answer(now + FAST, FAST);
+    let report = health.report(now + FAST);
+    assert_eq!((report.answered, report.late), (1, 0));
+}
+
+#[test]
 fn a_cut_goes_down_rung_by_rung_and_counts_once() {
     let mut rig = Rig::ok();
     (0..8).for_each(|_| rig.miss());
@@ -195,7 +206,7 @@ fn percentiles_forget_after_a_second_and_keep_quiet_without_samples_enough() {
         (figures.p90, figures.p99),
         (Some(Duration::from_millis(9)), None)
     );
-    rig.wait(Duration::from_millis(950));
+    rig.wait(Duration::from_millis(900));
     assert_eq!(rig.report().round_trip.unwrap().samples, 1);
     rig.wait(Duration::from_millis(100));
     assert_eq!(rig.report().round_trip, None);
