@@ -5,6 +5,7 @@
 //! exchange; it sends nothing itself and decides nothing about the flight.
 
 mod ladder;
+pub mod preflight;
 mod reaction;
 mod recent;
 mod window;

@@ -18,6 +18,7 @@ use ros_env::crazyflie_openlink::srv;
 
 use super::input::{Command, Inbox, RobotInbox};
 use super::params::Mirror;
+use super::preflight::Gate;
 use super::robot::{Notes, Robot};
 use super::topics::{self, Common, CustomPublisher, Listeners};
 
@@ -30,6 +31,8 @@ pub(super) struct Crew {
     /// The fleet file's text: later robots take its defaults.
     pub(super) text: String,
     pub(super) query_params: bool,
+    /// Looked at before a drone is armed.
+    pub(super) gate: Arc<Gate>,
     /// Folder for the packet logs, one for each robot: packets of several drones have the same bytes, so that each
     /// way needs a log of its own.
     pub(super) record: Option<PathBuf>,
@@ -79,6 +82,7 @@ impl Crew {
             uri: robot.uri.to_string(),
             tf_from_odom: robot.topics.pose.is_none(),
             battery: robot.battery,
+            gate: Arc::clone(&self.gate),
             drone: Drone::new(&settings, (self.cache)()),
             publishers,
             custom,

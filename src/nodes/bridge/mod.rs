@@ -11,12 +11,15 @@ mod health;
 mod input;
 mod messages;
 mod params;
+mod preflight;
 mod robot;
 mod settings;
+mod threads;
 mod topics;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use anyhow::{Context as _, Result, bail};
 use bridge_core::Fleet;
@@ -31,6 +34,7 @@ use crew::{Crew, CrewServices, Members};
 use driver::Driver;
 use everyone::Everyone;
 use health::Health;
+use preflight::Gate;
 use settings::Settings;
 use topics::Common;
 
@@ -89,12 +93,11 @@ pub fn run(args: &NodeArgs) -> Result<()> {
     let common = common(session.node(), &settings, &stand_ins)?;
     let health = health(session.node(), &settings, &common)?;
     let driver = Driver::new(reactor, inputs, health, Arc::clone(&stop));
-    let crew = Arc::new(crew(session.node(), inbox, &settings, common, text)?);
+    let gate = gate(&settings)?;
+    let crew = Arc::new(crew(session.node(), inbox, &settings, common, text, gate)?);
     let (driver, _served) = man(driver, &crew, &fleet, links)?;
     let _matching = settings.profiles.topics.watch(session.node())?;
-    let thread = std::thread::Builder::new()
-        .name("links".into())
-        .spawn(move || driver.run())?;
+    let thread = start(driver, settings.threads.clone())?;
     session.start()?;
     announce(&settings, &fleet, &stand_ins);
     signal.wait();
@@ -103,6 +106,33 @@ pub fn run(args: &NodeArgs) -> Result<()> {
     let ended = thread.join();
     session.stop();
     ended.map_err(|_| anyhow::anyhow!("the links' thread panicked"))?
+}
+
+/// Starts the links' thread once it runs as the parameters ask.
+fn start(driver: Driver, threads: threads::Settings) -> Result<JoinHandle<Result<()>>> {
+    let (sender, applied) = std::sync::mpsc::sync_channel(1);
+    let run = move || {
+        let outcome = threads.apply();
+        let refused = outcome.is_err();
+        // Who waits does so until this has come.
+        drop(sender.send(outcome));
+        if refused { Ok(()) } else { driver.run() }
+    };
+    let thread = std::thread::Builder::new()
+        .name("links".into())
+        .spawn(run)?;
+    applied.recv().context("the links' thread has ended")??;
+    Ok(thread)
+}
+
+/// The gate before arming; the doctor looks meanwhile.
+fn gate(settings: &Settings) -> Result<Arc<Gate>> {
+    let gate = Arc::new(Gate::new(settings.preflight));
+    let (doctor, profile) = (Arc::clone(&gate), settings.profile);
+    std::thread::Builder::new()
+        .name("doctor".into())
+        .spawn(move || doctor.examine(profile))?;
+    Ok(gate)
 }
 
 fn announce(settings: &Settings, fleet: &Fleet, stand_ins: &[String]) {
@@ -158,6 +188,7 @@ fn crew(
     settings: &Settings,
     common: Common,
     text: String,
+    gate: Arc<Gate>,
 ) -> Result<Crew> {
     Ok(Crew {
         mirror: params::Mirror::start(node, &inbox)?,
@@ -165,6 +196,7 @@ fn crew(
         inbox,
         common,
         text,
+        gate,
         query_params: settings.query_params,
         record: settings.record.clone(),
         cache: settings.cache(),

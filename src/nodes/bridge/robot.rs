@@ -1,12 +1,14 @@
 //! One robot in the driver: its brain, its topics, who waits for what.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bridge_core::command::{Request, Setpoint};
 use bridge_core::drone::Ticket;
 use bridge_core::health::Change;
 use bridge_core::{Drone, DroneEvent};
+use crtp::supervisor::Info;
 use latency::record::Recording;
 use link::Event as LinkEvent;
 use rclrs::RclrsError;
@@ -15,6 +17,7 @@ use ros_env::std_msgs::msg::String as Text;
 use super::input::{Input, Outcome, Reply};
 use super::messages as convert;
 use super::params::{Mirror, Update};
+use super::preflight::Gate;
 use super::topics::{CustomPublisher, Publishers};
 use crate::ros::stand_in::Named;
 
@@ -28,6 +31,7 @@ pub(super) struct Robot {
     /// The pose topic is off, so that odometry feeds tf.
     pub(super) tf_from_odom: bool,
     pub(super) battery: bridge_core::fleet::Battery,
+    pub(super) gate: Arc<Gate>,
     pub(super) drone: Drone,
     pub(super) publishers: Publishers,
     pub(super) custom: BTreeMap<String, CustomPublisher>,
@@ -109,6 +113,12 @@ impl Robot {
     }
 
     pub(super) fn request(&mut self, now: Instant, request: &Request, reply: Option<Reply>) {
+        let flying = self.drone.supervisor();
+        let flying = flying.is_some_and(|info| info.has(Info::FLYING));
+        let link = || self.drone.link_health(now);
+        if let Err(why) = self.gate.check(&self.name, request, flying, link) {
+            return answer(reply, Err(why));
+        }
         let asked = self.drone.request(now, request);
         self.wait(asked.map_err(|error| error.to_string()), reply);
     }
@@ -185,6 +195,8 @@ impl Robot {
             | DroneEvent::TopicDisabled { .. }
             | DroneEvent::Safety(_)
             | DroneEvent::LinkHealth(_)
+            | DroneEvent::Manoeuvre(_)
+            | DroneEvent::ManoeuvreEnds(_)
             | DroneEvent::Link(_)
             | DroneEvent::Notice(_) => self.log(&event),
             telemetry => {
@@ -286,6 +298,15 @@ impl Robot {
                 tracing::error!(robot, topic = &**topic, "topic disabled: {why}");
             }
             DroneEvent::Safety(reason) => tracing::warn!(robot, "{reason}"),
+            DroneEvent::Manoeuvre(what) => {
+                tracing::warn!(
+                    robot,
+                    "{what} because the link is failing; setpoints are refused"
+                );
+            }
+            DroneEvent::ManoeuvreEnds(what) => {
+                tracing::info!(robot, "{what} is over: setpoints are taken again");
+            }
             DroneEvent::LinkHealth(change) => {
                 self.notes.level_changed = true;
                 note_level(robot, change);

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use bridge_core::units::Compat;
 use crtp_client::{FileCache, MemoryCache, TableCache};
+use realtime::doctor::Profile;
 
 use super::ears::Ears;
 use super::health;
+use super::preflight::{self, Heed};
+use super::threads;
 use super::topics::Profiles;
 use crate::ros::args::{ArgsError, NodeArgs};
 use crate::ros::topics::Topics;
@@ -32,6 +35,11 @@ pub(super) struct Settings {
     /// A URDF with `$NAME` for the robot's name.
     pub(super) description: String,
     pub(super) health: health::Settings,
+    /// What becomes of a blocker before arming.
+    pub(super) preflight: Heed,
+    /// What the doctor examines the machine for.
+    pub(super) profile: Profile,
+    pub(super) threads: threads::Settings,
 }
 
 impl Settings {
@@ -56,6 +64,9 @@ impl Settings {
             query_params: args.bool("firmware_params.query_all_values_on_connect", false)?,
             description: args.text("robot_description", DESCRIPTION)?,
             health: warnings(args)?,
+            preflight: Heed::of(&args.word("preflight", "warn", &preflight::WORDS)?),
+            profile: profile(args)?,
+            threads: threads::Settings::read(args)?,
         };
         args.refuse_unknown()?;
         if settings.robots_file.is_empty() {
@@ -81,6 +92,13 @@ fn compat(args: &NodeArgs) -> Result<Compat, ArgsError> {
         "crazyswarm2" => Compat::Crazyswarm2,
         _ => Compat::None,
     })
+}
+
+fn profile(args: &NodeArgs) -> Result<Profile, ArgsError> {
+    let names = Profile::ALL.map(Profile::name);
+    let word = args.word("preflight_profile", Profile::GroundStation.name(), &names)?;
+    let found = Profile::ALL.into_iter().find(|one| one.name() == word);
+    Ok(found.unwrap_or_default())
 }
 
 fn record(args: &NodeArgs) -> Result<Option<PathBuf>, ArgsError> {
