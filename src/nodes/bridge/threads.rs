@@ -96,7 +96,15 @@ fn parsed<T: std::str::FromStr>(
     key: &str,
     allowed: &str,
 ) -> Result<Option<T>, ArgsError> {
-    let text = args.text(key, "")?;
+    // A single CPU looks like a number to YAML.
+    let number = args.raw(key).and_then(serde_json::Value::as_u64);
+    let text = match number {
+        Some(number) => {
+            args.took_effect(key, number.to_string());
+            number.to_string()
+        }
+        None => args.text(key, "")?,
+    };
     if text.is_empty() {
         return Ok(None);
     }
