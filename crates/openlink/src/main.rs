@@ -8,6 +8,7 @@ mod out;
 mod raw;
 mod record;
 mod stop;
+mod threads;
 mod timer;
 
 use std::io::IsTerminal as _;

@@ -15,7 +15,7 @@ use link::{Event, Link, Reactor, Role, State, Uri};
 
 use crate::record::{self, Recording};
 use crate::stop::Stop;
-use crate::timer;
+use crate::{threads, timer};
 
 /// Time for the last packets to leave.
 const DRAIN: Duration = Duration::from_millis(500);
@@ -49,6 +49,8 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    thread: threads::Args,
+    #[command(flatten)]
     record: record::Args,
 }
 
@@ -69,6 +71,7 @@ impl Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let ends = Ends::of(&args)?;
     timer::make_exact();
+    args.thread.apply()?;
     let mut joined = Joined::open(&args, ends)?;
     let recording = args
         .record
