@@ -2,7 +2,7 @@
 export ROS ?= $(if $(OPENLINK_WHEELS),$(ROS_DISTRO),kilted)
 # rustup puts cargo where not every shell looks.
 export PATH := $(PATH):$(HOME)/.cargo/bin
-.PHONY: help demo test build env bench bench-dds bench-link fmt clean python fuzz
+.PHONY: help demo test build env bench bench-dds bench-link bench-transport fmt clean python fuzz
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -41,6 +41,9 @@ bench-dds: build ## What crossing DDS domains costs, size by size, and where rou
 
 bench-link: build ## DDS against the paced transport on emulated links (root): out/bench/link
 	@bash scripts/with_ros.sh python3 scripts/bench_link.py
+
+bench-transport: ## The paced transport against QUIC, SRT, KCP, TCP and UDP on emulated links (root; QUICK=1: 5 minutes): out/bench/transport
+	@bash scripts/bench_transport.sh $(if $(QUICK),--seconds 5 --rounds 1 --scenario H1 --scenario H2 --first)
 
 fmt: ## Formats the Rust code
 	cargo fmt --all

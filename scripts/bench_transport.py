@@ -25,7 +25,7 @@ from stage import Stage, StageError
 
 ROOT = Path(__file__).resolve().parent.parent
 FAR = "10.77.0.2:5000"
-# Share of the time without passage, mean length of such a time in ms, delay of one way in ms; the floors follow from them.
+# Share of the time without passage, mean length of such a time in ms, delay of one way in ms (config/scenarios.yaml); floors follow from them.
 LINKS = {"S0": (0, 0, 0), "S1": (0, 0, 3.25), "S2": (0.05, 5, 3.25), "S3": (0.12, 10, 4), "S4": (0.006, 30, 12.5), "S5": (0, 0, 75),
          "S6": (0, 0, 3.25), "S7": (0, 0, 3.25), "H1": (0, 0, 3.25), "H2": (0.05, 5, 3.25), "H3": (0, 0, 3.25), "H4": (0, 0, 3.25)}
 # Contender, its settings. The best of a name's settings is the one that counts.
@@ -39,7 +39,7 @@ CONTENDERS = {
     "kcp": [{"interval_ms": "10"}, {"interval_ms": "10", "resend": "2"}],
     "srt": [{"latency_ms": "20"}, {"latency_ms": "50"}, {"latency_ms": "20", "encrypt": "0"}],
 }
-# Contenders whose figures mean that nothing is lost for good.
+# From the start of the emulator to the first counted probe.
 WARM_S = 3.0
 LATE_EMULATOR_US = 1000.0
 
@@ -110,7 +110,7 @@ class Bench:
             if not all((self.out / f"{role}.json").exists() for role in ("client", "server")):
                 raise StageError(f"{contender} gave no result; {stage.tail('client')}\n{stage.tail('server')}")
             stage.stop("emulate")
-            link = json.loads(stage.log("emulate").read_text(encoding="utf-8").partition("\n{")[2].join(["{", ""]))
+            link = json.loads("{" + stage.log("emulate").read_text(encoding="utf-8").partition("\n{")[2])
         client_row, server = (json.loads((self.out / f"{role}.json").read_text(encoding="utf-8")) for role in ("client", "server"))
         return {"scenario": scenario, "contender": contender, "settings": settings, "rate_hz": rate, "video_bps": video, "seed": seed,
                 "clean": link["clean"], "emulator_p999_us": max(one["p999_us"] or 0.0 for one in link["lateness"]),
