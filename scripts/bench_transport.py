@@ -2,7 +2,8 @@
 """The paced transport against its rivals on emulated links: `out/bench/transport/`, a table and a page.
 
 For each run `openlink emulate` joins two fresh network namespaces, and both ends of one contender (`benches/transport`) send
-the same bytes at the same instants over the same scenario and seed. Rounds go through the contenders in a shuffled order.
+the same bytes at the same instants over the same scenario and seed. Rounds go through the contenders in a shuffled order. Both ends of every
+contender and the emulator have real-time priority, the emulator the higher one.
 A message that never came counts as later than any deadline. Needs root.
 """
 from __future__ import annotations
@@ -25,6 +26,7 @@ from stage import Stage, StageError
 
 ROOT = Path(__file__).resolve().parent.parent
 FAR = "10.77.0.2:5000"
+NAMESPACE = "transport"
 # Share of the time without passage, mean length of such a time in ms, delay of one way in ms (config/scenarios.yaml); floors follow from them.
 LINKS = {"S0": (0, 0, 0), "S1": (0, 0, 3.25), "S2": (0.05, 5, 3.25), "S3": (0.12, 10, 4), "S4": (0.006, 30, 12.5), "S5": (0, 0, 75),
          "S6": (0, 0, 3.25), "S7": (0, 0, 3.25), "H1": (0, 0, 3.25), "H2": (0.05, 5, 3.25), "H3": (0, 0, 3.25), "H4": (0, 0, 3.25)}
@@ -70,7 +72,7 @@ class Bench:
     def end(self, role: str, contender: str, settings: dict[str, str], start_ns: int, *more: object) -> list[object]:
         """Command line of one end."""
         mine, other, where = ("near", "far", "a") if role == "client" else ("far", "near", "b")
-        command: list[object] = ["ip", "netns", "exec", f"openlink-{where}", self.args.program, role, contender.split()[0], FAR,
+        command: list[object] = ["ip", "netns", "exec", f"{NAMESPACE}-{where}", "chrt", "-f", 40, self.args.program, role, contender.split()[0], FAR,
                                  "--start-ns", start_ns, "--output", self.out / f"{role}.json", "--deadline-ms", self.args.deadline_ms]
         for key, value in settings.items():
             command += ["--set", f"{key}={value}"]
@@ -82,7 +84,7 @@ class Bench:
 
     def packets(self, end: str) -> int:
         """Packets that an end has put on its interface."""
-        text = subprocess.run(["ip", "-n", f"openlink-{end}", "-s", "-j", "link"], capture_output=True, text=True, check=True).stdout
+        text = subprocess.run(["ip", "-n", f"{NAMESPACE}-{end}", "-s", "-j", "link"], capture_output=True, text=True, check=True).stdout
         return sum(link["stats64"]["tx"]["packets"] for link in json.loads(text) if link["ifname"] != "lo")
 
     def run(self, scenario: str, contender: str, settings: dict[str, str], rate: float, video: float, seed: int) -> dict:
@@ -93,7 +95,7 @@ class Bench:
         with ExitStack() as stack:
             stage = Stage(self.out)
             stack.callback(stage.close)
-            stage.start("emulate", self.args.openlink, "emulate", scenario, "--json", "--seed", seed)
+            stage.start("emulate", self.args.openlink, "emulate", scenario, "--json", "--seed", seed, "--name", NAMESPACE)
             stage.wait_for("emulate", "ip netns exec", 20)
             start_ns = time.monotonic_ns() + int(WARM_S * 1e9)
             stage.start("server", *self.end("server", contender, settings, start_ns, "--seconds", seconds))
@@ -110,7 +112,7 @@ class Bench:
             if not all((self.out / f"{role}.json").exists() for role in ("client", "server")):
                 raise StageError(f"{contender} gave no result; {stage.tail('client')}\n{stage.tail('server')}")
             stage.stop("emulate")
-            link = json.loads("{" + stage.log("emulate").read_text(encoding="utf-8").partition("\n{")[2])
+            link = next(json.loads(line) for line in stage.log("emulate").read_text(encoding="utf-8").splitlines() if line.startswith("{"))
         client_row, server = (json.loads((self.out / f"{role}.json").read_text(encoding="utf-8")) for role in ("client", "server"))
         return {"scenario": scenario, "contender": contender, "settings": settings, "rate_hz": rate, "video_bps": video, "seed": seed,
                 "clean": link["clean"], "emulator_p999_us": max(one["p999_us"] or 0.0 for one in link["lateness"]),

@@ -72,7 +72,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let slack = std::num::NonZeroU64::MIN;
-    rustix::thread::set_current_timer_slack(slack).context("timers to the nanosecond")?;
+    rustix::thread::set_current_timer_slack(Some(slack)).context("timers to the nanosecond")?;
     let how = Open {
         role: args.role,
         addr: args.addr,
