@@ -15,6 +15,7 @@ use crate::flow::{Class, Flow, Open, Received, Role, frame, next, unframe};
 pub(crate) struct Kcp {
     outbox: UnboundedSender<Vec<u8>>,
     inbox: Receiver<Received>,
+    _listener: Option<KcpListener>,
     _runtime: Runtime,
 }
 
@@ -34,13 +35,14 @@ impl Kcp {
             ..KcpConfig::default()
         };
         let (role, addr) = (how.role, how.addr);
-        let mut stream = runtime.block_on(async move {
-            match role {
-                Role::Server => {
-                    Ok::<_, anyhow::Error>(KcpListener::bind(config, addr).await?.accept().await?.0)
-                }
-                Role::Client => Ok(KcpStream::connect(&config, addr).await?),
+        // A listener that is dropped closes what it accepted.
+        let (listener, mut stream) = runtime.block_on(async move {
+            if role == Role::Client {
+                return Ok((None, KcpStream::connect(&config, addr).await?));
             }
+            let mut listener = KcpListener::bind(config, addr).await?;
+            let (stream, _) = listener.accept().await?;
+            Ok::<_, anyhow::Error>((Some(listener), stream))
         })?;
         let (outbox, mut waiting) = unbounded_channel::<Vec<u8>>();
         let (sender, inbox) = channel();
@@ -66,6 +68,7 @@ impl Kcp {
         Ok(Self {
             outbox,
             inbox,
+            _listener: listener,
             _runtime: runtime,
         })
     }

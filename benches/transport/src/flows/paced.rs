@@ -17,16 +17,23 @@ const FRAME_LIFE: Duration = Duration::from_millis(100);
 /// How long the handshake may take.
 const CONNECT: Duration = Duration::from_secs(20);
 
-/// `redundancy`: most datagrams per message; `repair`: `spread` or `never`; `sparse`: 1 or 0.
+/// `redundancy`: most datagrams per message; `repair`: `spread` or `never`; `sparse`: 1 or 0; `stream`: `ordered` repairs
+/// each message until it expires (and is read as soon as it is there), `latest` only until the next one is sent.
 pub(crate) struct Paced {
     driver: Driver,
     peer: PeerId,
     deadline: Duration,
+    control: Stream,
 }
 
 impl Paced {
     pub(crate) fn open(how: &Open<'_>) -> anyhow::Result<Self> {
         let config = config(how)?;
+        let control = match how.text("stream").unwrap_or("ordered") {
+            "ordered" => Stream::Ordered(0),
+            "latest" => Stream::Latest(0),
+            other => bail!("setting stream is {other:?}; allowed: ordered, latest"),
+        };
         let now = Instant::now();
         let (mut driver, peer) = match how.role {
             Role::Server => (Driver::listen(now, how.addr, config)?, None),
@@ -48,6 +55,7 @@ impl Paced {
             driver,
             peer,
             deadline: how.deadline,
+            control,
         })
     }
 }
@@ -93,7 +101,7 @@ fn step(driver: &mut Driver, until: Instant) -> anyhow::Result<()> {
 impl Flow for Paced {
     fn send(&mut self, class: Class, data: &[u8]) -> anyhow::Result<bool> {
         let (stream, life) = match class {
-            Class::Control => (Stream::Latest(0), self.deadline),
+            Class::Control => (self.control, self.deadline),
             Class::Video => (Stream::Frame(0), FRAME_LIFE),
         };
         Ok(self
