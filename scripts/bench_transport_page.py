@@ -22,10 +22,11 @@ def page(content: dict, label: Callable[[dict], str]) -> str:
     head = "".join(f"<th>{text}</th>" for text in ["contender", *(title for _, title, _ in COLUMNS)])
     body = "".join(f"<tr><td>{html.escape(label(row))}</td>{''.join(cell(row[key], form) for key, _, form in COLUMNS)}</tr>" for row in rows)
     return f"""<!doctype html><meta charset="utf-8"><title>Transports</title>
-<style>body{{font:14px sans-serif;margin:2em;max-width:1200px}}table{{border-collapse:collapse}}td,th{{padding:3px 9px;text-align:right;border-bottom:1px solid #ddd}}
-td:first-child,th:first-child{{text-align:left}}</style><h1>Transports on emulated links</h1>
+<style>body{{font:14px sans-serif;margin:2em;max-width:1200px}}table{{border-collapse:collapse}}td,th{{padding:3px 9px;text-align:right;border-bottom:1px
+solid #ddd}}td:first-child,th:first-child{{text-align:left}}</style><h1>Transports on emulated links</h1>
 <p>One way, from the intended send time; missed: not there within {content["deadline_ms"]:.0f} ms. Datagrams per message on the interface, forward and back.
-CPU: both ends, all threads. {html.escape(content["machine"])}, {content["processors"]} processors; {len(content["void"])} runs void, {len(content["failed"])} failed.</p>
+CPU: both ends, all threads. {html.escape(content["machine"])}, {content["processors"]} processors;
+{len(content["void"])} runs void, {len(content["failed"])} failed.</p>
 {plots}<table><tr>{head}</tr>{body}</table>"""
 
 
@@ -44,7 +45,8 @@ def plot(title: str, rows: list[dict], label: Callable[[dict], str]) -> str:
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" font-size="12"><text x="{LEFT}" y="16" font-weight="bold">{html.escape(title)}</text>']
     for power in range(decades + 1):
         y = down(10.0**-power)
-        parts.append(f'<line x1="{LEFT}" x2="{across(most)}" y1="{y}" y2="{y}" stroke="#ddd"/><text x="{LEFT - 8}" y="{y + 4}" text-anchor="end">1e-{power}</text>')
+        parts.append(f'<line x1="{LEFT}" x2="{across(most)}" y1="{y}" y2="{y}" stroke="#ddd"/>'
+                     f'<text x="{LEFT - 8}" y="{y + 4}" text-anchor="end">1e-{power}</text>')
     for half in range(1, round(most * 2) + 1):
         x = across(half / 2)
         parts.append(f'<text x="{x}" y="{HEIGHT - 30}" text-anchor="middle">{half / 2}</text>')
@@ -59,6 +61,7 @@ def plot(title: str, rows: list[dict], label: Callable[[dict], str]) -> str:
                      f'fill="{colour if row["missed"] else "none"}"><title>{html.escape(label(row))}</title></circle>')
     for index, name in enumerate(names):
         y = TOP + 16 * index
-        parts.append(f'<circle cx="{WIDTH - 205}" cy="{y}" r="5" fill="{COLOURS[index % len(COLOURS)]}"/><text x="{WIDTH - 192}" y="{y + 4}">{html.escape(name)}</text>')
+        parts.append(f'<circle cx="{WIDTH - 205}" cy="{y}" r="5" fill="{COLOURS[index % len(COLOURS)]}"/>'
+                     f'<text x="{WIDTH - 192}" y="{y + 4}">{html.escape(name)}</text>')
     parts.append(f'<text x="{LEFT}" y="{HEIGHT - 10}">datagrams per message (forward); share of messages missed; hollow: none missed, 95 % bound</text></svg>')
     return "".join(parts)
