@@ -114,6 +114,11 @@ def suites() -> list[Suite]:
               {**binaries, "CARGO_TARGET_DIR": str(target)}),
         Suite("interop", [*with_ros, python, *pytest, "test/interop"], binaries),
         Suite("nodes", [*with_ros, python, *pytest, "test/nodes"], binaries),
+        # Peers of other middleware vendors, in a workspace of its own.
+        Suite("vendors-build", ["cargo", "build", "--locked", "--manifest-path", "benches/vendors/Cargo.toml"],
+              {"CARGO_TARGET_DIR": str(target)}, limit_s=480),
+        Suite("vendors", [*with_ros, python, *pytest, "test/vendors"],
+              {**binaries, "OPENLINK_VENDOR_PEER": str(target / "debug/vendor_peer")}),
         Suite("demo", [*with_ros, "python3", "scripts/demo.py", "--out", "out/test-demo", "--count", "100"], binaries),
         Suite("report", [tools, *pytest, "test/report"], binaries),
     ]
