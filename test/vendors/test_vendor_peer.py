@@ -23,7 +23,7 @@ def test_a_relay_on_rustdds_echoes_every_small_probe(node_program, tmp_path, dom
         assert prober.wait() == 0, prober.log + relay.log
         found = json.loads(output.read_text(encoding="utf-8"))["rows"]
         assert [row["bytes"] for row in found] == [0, 64, 1024]
-        assert all(row["sent"] == row["received"] == 50 for row in found), found
+        assert all(row["sent"] == row["received"] == 50 and row["damaged"] == 0 for row in found), found
         assert relay.stop() == 0 and "echoed" in relay.log
     finally:
         relay.stop()
