@@ -28,6 +28,8 @@ struct ol_subscription {
   int has_liveliness;
   int has_lost;
   int is_told; /* by callbacks; else wake and wait_set are in use */
+  int told_liveliness;
+  int told_lost;
   pthread_mutex_t lock;
   pthread_cond_t changed;
   size_t pending;
@@ -131,10 +133,38 @@ static void wake(ol_subscription *sub)
   pthread_mutex_unlock(&sub->lock);
 }
 
-static void on_event(const void *user_data, size_t count)
+static void on_liveliness(const void *user_data, size_t count)
 {
+  ol_subscription *sub = (ol_subscription *)user_data;
   (void)count;
-  wake((ol_subscription *)user_data);
+  pthread_mutex_lock(&sub->lock);
+  sub->told_liveliness = 1;
+  sub->woken = 1;
+  pthread_cond_signal(&sub->changed);
+  pthread_mutex_unlock(&sub->lock);
+}
+
+static void on_lost(const void *user_data, size_t count)
+{
+  ol_subscription *sub = (ol_subscription *)user_data;
+  (void)count;
+  pthread_mutex_lock(&sub->lock);
+  sub->told_lost = 1;
+  pthread_mutex_unlock(&sub->lock);
+}
+
+/* Whether there is an event to take. One that has not been told of is not asked for: rmw_fastrtps would then ask Fast
+ * DDS under its own lock, while a thread of Fast DDS that reports an event holds the reader's and waits for that one. */
+static int has_news(ol_subscription *sub, int *told)
+{
+  if (!sub->is_told) {
+    return 1;
+  }
+  pthread_mutex_lock(&sub->lock);
+  const int news = *told;
+  *told = 0;
+  pthread_mutex_unlock(&sub->lock);
+  return news;
 }
 
 /* Has the middleware call back on news, or not at all. */
@@ -144,10 +174,13 @@ static int open_callbacks(ol_subscription *sub)
     rcl_reset_error();
     return 0;
   }
-  if (sub->has_liveliness && rcl_event_set_callback(&sub->liveliness, on_event, sub) != RCL_RET_OK) {
+  if (sub->has_liveliness && rcl_event_set_callback(&sub->liveliness, on_liveliness, sub) != RCL_RET_OK) {
     (void)!rcl_subscription_set_on_new_message_callback(&sub->subscription, NULL, NULL);
     rcl_reset_error();
     return 0;
+  }
+  if (sub->has_lost && rcl_event_set_callback(&sub->lost, on_lost, sub) != RCL_RET_OK) {
+    rcl_reset_error();
   }
   return 1;
 }
@@ -157,6 +190,9 @@ static void close_callbacks(ol_subscription *sub)
   (void)!rcl_subscription_set_on_new_message_callback(&sub->subscription, NULL, NULL);
   if (sub->has_liveliness) {
     (void)!rcl_event_set_callback(&sub->liveliness, NULL, NULL);
+  }
+  if (sub->has_lost) {
+    (void)!rcl_event_set_callback(&sub->lost, NULL, NULL);
   }
   rcl_reset_error();
 }
@@ -312,7 +348,8 @@ int ol_subscription_take(ol_subscription *sub, ol_taken *taken, char *err, size_
 int ol_subscription_alive(ol_subscription *sub)
 {
   rmw_liveliness_changed_status_t status = {0};
-  if (!sub->has_liveliness || rcl_take_event(&sub->liveliness, &status) != RCL_RET_OK) {
+  if (!sub->has_liveliness || !has_news(sub, &sub->told_liveliness) ||
+      rcl_take_event(&sub->liveliness, &status) != RCL_RET_OK) {
     rcl_reset_error();
     return -1;
   }
@@ -322,7 +359,7 @@ int ol_subscription_alive(ol_subscription *sub)
 int ol_subscription_lost(ol_subscription *sub)
 {
   rmw_message_lost_status_t status = {0};
-  if (!sub->has_lost || rcl_take_event(&sub->lost, &status) != RCL_RET_OK) {
+  if (!sub->has_lost || !has_news(sub, &sub->told_lost) || rcl_take_event(&sub->lost, &status) != RCL_RET_OK) {
     rcl_reset_error();
     return 0;
   }

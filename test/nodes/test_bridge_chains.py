@@ -170,6 +170,8 @@ def test_lost_liveliness_is_mirrored(bridge, peer, domain, other_domain):
     say_until(publisher, "alive", lambda: "alive" in got, "a message")
     wait_until(lambda: far.node.count_publishers("chatter") == 0, what="the end of the bridge's publisher")
     say_until(publisher, "again", lambda: "again" in got, "a message after the publisher came back to life")
+    wait_until(lambda: far.node.count_publishers("chatter") == 0, what="its end after a second loss")
+    say_until(publisher, "once more", lambda: "once more" in got, "a message after the second loss")
 
 
 def test_a_publisher_that_is_gone_takes_the_bridges_along(bridge, peer, domain, other_domain):
