@@ -73,10 +73,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             rows.push(measure(args, contender).with_context(|| contender.name.to_owned())?);
         }
     }
-    let result = json!({"schema": 1, "host": Host::detect(), "baud": args.baud, "count": args.count, "period_ms": args.period,
+    let result = json!({"schema": 1, "host": Host::read(), "baud": args.baud, "count": args.count, "period_ms": args.period,
         "answer_us": args.answer, "interpreter_step_us": args.step, "bytes": BYTES, "rows": rows});
     let path = args.out.join("uart.json");
-    std::fs::write(&path, serde_json::to_string_pretty(&result)? + "\n").with_context(|| path.display().to_string())?;
+    std::fs::write(&path, serde_json::to_string_pretty(&result)? + "\n")
+        .with_context(|| path.display().to_string())?;
     if args.json {
         out::json(&result);
     } else {
@@ -87,7 +88,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn measure(args: &Args, contender: &Contender) -> anyhow::Result<Value> {
     let log = args.out.join(format!("{}.mcap", contender.name));
-    let recording = Recording::start(&log, "bench uart", &["drone"], |text| tracing::warn!("{text}"));
+    let recording = Recording::start(&log, "bench uart", &["drone"], |text| {
+        tracing::warn!("{text}")
+    });
     let wiring = Wiring {
         baud: args.baud,
         answer: Duration::from_micros(args.answer),
@@ -107,7 +110,10 @@ fn measure(args: &Args, contender: &Contender) -> anyhow::Result<Value> {
     add_last_bit(&mut trace, args.baud, contender.framing);
     let stages = Stages::of(&trace, &StagePlan::parse(STAGES)?)?;
     let chart = args.out.join(format!("{}.html", contender.name));
-    std::fs::write(&chart, page(&trace, None, Some(&Rtt::of(&trace)?), Some(&stages))?)?;
+    std::fs::write(
+        &chart,
+        page(&trace, None, Some(&Rtt::of(&trace)?), Some(&stages))?,
+    )?;
     row(contender, &stages, lost, dropped)
 }
 
@@ -183,7 +189,10 @@ fn answered(
 fn add_last_bit(trace: &mut Trace, baud: u32, framing: Framing) {
     let overhead = OVERHEAD.iter().find(|(one, _)| *one == framing);
     let overhead = overhead.map_or(0, |(_, bytes)| *bytes) as u64;
-    let written = trace.hops.iter().filter(|(_, hop)| hop.stage == Stage::U1 && hop.direction == Direction::Up);
+    let written = trace
+        .hops
+        .iter()
+        .filter(|(_, hop)| hop.stage == Stage::U1 && hop.direction == Direction::Up);
     let out: Vec<_> = written
         .map(|&(host, mut hop)| {
             let bits = (u64::from(hop.size) + overhead) * u64::from(line::BITS_PER_BYTE);
@@ -201,31 +210,57 @@ fn row(contender: &Contender, stages: &Stages, lost: u64, dropped: u64) -> anyho
         let parts: Option<u64> = one.durations.iter().copied().sum();
         if let (Some(parts), Some(total)) = (parts, one.total) {
             complete += 1;
-            ensure!(parts == total, "the stages of a packet add up to {parts} ns, its total is {total} ns");
+            ensure!(
+                parts == total,
+                "the stages of a packet add up to {parts} ns, its total is {total} ns"
+            );
         }
     }
     let summaries = stages.summaries();
     let figures = summaries.iter().map(|one| {
         json!({"name": one.name, "samples": one.histogram.len(), "missing": one.missing, "us": one.summary, "correlation": one.correlation})
     });
-    Ok(json!({"driver": contender.name, "framing": contender.framing.to_string(), "habits": contender.habits, "unanswered": lost,
-        "records_dropped": dropped, "complete": complete, "stages": figures.collect::<Vec<_>>()}))
+    Ok(
+        json!({"driver": contender.name, "framing": contender.framing.to_string(), "habits": contender.habits, "unanswered": lost,
+        "records_dropped": dropped, "complete": complete, "stages": figures.collect::<Vec<_>>()}),
+    )
 }
 
 /// A table for the medians and one for the tails, us.
 fn show(rows: &[Value]) {
     for quantile in ["p50", "p99", "max"] {
-        let head = rows.first().map(|row| cells(row, |stage| stage["name"].as_str().unwrap_or("-").to_owned()));
-        out::line(format!("{:<21}{}", format!("{quantile}, us"), head.unwrap_or_default()));
+        let head = rows.first().map(|row| {
+            cells(row, |stage| {
+                stage["name"].as_str().unwrap_or("-").to_owned()
+            })
+        });
+        out::line(format!(
+            "{:<21}{}",
+            format!("{quantile}, us"),
+            head.unwrap_or_default()
+        ));
         for row in rows {
-            let figures = cells(row, |stage| stage["us"][quantile].as_f64().map_or_else(|| "-".to_owned(), |us| format!("{us:.0}")));
-            out::line(format!("{:<21}{figures}", row["driver"].as_str().unwrap_or("-")));
+            let figures = cells(row, |stage| {
+                stage["us"][quantile]
+                    .as_f64()
+                    .map_or_else(|| "-".to_owned(), |us| format!("{us:.0}"))
+            });
+            out::line(format!(
+                "{:<21}{figures}",
+                row["driver"].as_str().unwrap_or("-")
+            ));
         }
         out::line("");
     }
 }
 
 fn cells(row: &Value, of: impl Fn(&Value) -> String) -> String {
-    let stages = row["stages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    stages.iter().map(|stage| format!("{:>19}", of(stage))).collect()
+    let stages = row["stages"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    stages
+        .iter()
+        .map(|stage| format!("{:>19}", of(stage)))
+        .collect()
 }

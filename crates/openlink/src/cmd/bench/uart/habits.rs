@@ -158,7 +158,10 @@ mod tests {
             [single_bytes, sleeps, hand_off, null_packets, interpreter]
         };
         let mut singles = [0; 5];
-        for habits in alone.map(on).filter(|on| on.iter().filter(|one| **one).count() == 1) {
+        for habits in alone
+            .map(on)
+            .filter(|on| on.iter().filter(|one| **one).count() == 1)
+        {
             for (count, habit) in singles.iter_mut().zip(habits) {
                 *count += usize::from(habit);
             }

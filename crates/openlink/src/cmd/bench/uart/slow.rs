@@ -84,10 +84,17 @@ impl Driver {
     /// The drone offers clear-to-send until it hears one; then it wants to know that CRTP goes over this line.
     fn greet(&self) -> anyhow::Result<()> {
         let mut reader = Reader::new(Tap::off());
-        for message in [None, Some(System::UseThisLink(true)), Some(System::ClientConnected(true))] {
+        for message in [
+            None,
+            Some(System::UseThisLink(true)),
+            Some(System::ClientConnected(true)),
+        ] {
             let end = Instant::now() + 5 * PATIENCE;
             while !self.is_clear() {
-                anyhow::ensure!(Instant::now() < end, "no clear-to-send from the simulated drone");
+                anyhow::ensure!(
+                    Instant::now() < end,
+                    "no clear-to-send from the simulated drone"
+                );
                 self.receive(&mut reader, LOOK)?;
             }
             match message {
@@ -113,7 +120,11 @@ impl Driver {
 
     fn write(&self, bytes: &[u8]) -> anyhow::Result<()> {
         let written = rustix::io::write(&self.serial, bytes)?;
-        anyhow::ensure!(written == bytes.len(), "the port took {written} of {} bytes", bytes.len());
+        anyhow::ensure!(
+            written == bytes.len(),
+            "the port took {written} of {} bytes",
+            bytes.len()
+        );
         Ok(())
     }
 
@@ -121,7 +132,9 @@ impl Driver {
     fn transmit(&self, packet: &Packet, tap: &mut Tap) -> anyhow::Result<()> {
         self.set_clear(false);
         note(tap, Stage::UC, packet);
-        let admitted = Gate::new().admit(packet).map_err(|reject| anyhow::anyhow!("{reject:?}"))?;
+        let admitted = Gate::new()
+            .admit(packet)
+            .map_err(|reject| anyhow::anyhow!("{reject:?}"))?;
         let written = self.interpreter.outside(|| {
             let written = match self.framing {
                 Framing::Cpx => self.write(&cpx::to_drone(&admitted)),
@@ -137,8 +150,14 @@ impl Driver {
     /// Waits no longer than `patience` for bytes and takes what one read call gives; packets of the drone.
     fn receive(&self, reader: &mut Reader, patience: Duration) -> anyhow::Result<Vec<Packet>> {
         let mut bytes = [0; 256];
-        let most = if self.habits.single_bytes { 1 } else { bytes.len() };
-        let read = self.interpreter.outside(|| self.read(&mut bytes[..most], patience))?;
+        let most = if self.habits.single_bytes {
+            1
+        } else {
+            bytes.len()
+        };
+        let read = self
+            .interpreter
+            .outside(|| self.read(&mut bytes[..most], patience))?;
         if read == 0 {
             return Ok(Vec::new());
         }
@@ -148,17 +167,27 @@ impl Driver {
         let mut packets = Vec::new();
         loop {
             reader.began.get_or_insert(came);
-            let Some(heard) = self.next(reader, &mut input) else { break };
+            let Some(heard) = self.next(reader, &mut input) else {
+                break;
+            };
             if let (Some(packet), Some(began)) = (heard, reader.began) {
                 let stamps = [(Stage::U3, began), (Stage::U4, came)];
                 for (stage, at) in stamps {
-                    reader.tap.record(&Hop::new(at, 0, stage, Direction::Down, packet.as_bytes()));
+                    reader
+                        .tap
+                        .record(&Hop::new(at, 0, stage, Direction::Down, packet.as_bytes()));
                 }
                 if self.framing == Framing::Cpx {
                     self.interpreter.outside(|| self.write(&CLEAR_TO_SEND))?;
                 }
                 self.interpreter.step();
-                let parsed = Hop::new(MonoNs::now(), 0, Stage::U5, Direction::Down, packet.as_bytes());
+                let parsed = Hop::new(
+                    MonoNs::now(),
+                    0,
+                    Stage::U5,
+                    Direction::Down,
+                    packet.as_bytes(),
+                );
                 reader.tap.record(&parsed);
                 packets.push(packet);
             }
@@ -253,7 +282,12 @@ impl Driver {
         }
     }
 
-    fn poll_once(&self, left: Duration, reader: &mut Reader, tap: &mut Tap) -> anyhow::Result<Vec<Packet>> {
+    fn poll_once(
+        &self,
+        left: Duration,
+        reader: &mut Reader,
+        tap: &mut Tap,
+    ) -> anyhow::Result<Vec<Packet>> {
         let nulls = self.habits.null_packets;
         let patience = if nulls { left.min(NULL_AFTER) } else { left };
         let packets = self.receive(reader, patience)?;
@@ -312,13 +346,22 @@ impl Driver {
             self.over.store(true, Ordering::Relaxed);
             drop(out);
             for thread in [sender, receiver] {
-                thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"))?.context("driver")?;
+                thread
+                    .join()
+                    .map_err(|_| anyhow::anyhow!("a thread panicked"))?
+                    .context("driver")?;
             }
             Ok(lost)
         })
     }
 
-    fn take_answer(&self, request: &Packet, end: Instant, inbox: &mpsc::Receiver<Packet>, tap: &mut Tap) -> bool {
+    fn take_answer(
+        &self,
+        request: &Packet,
+        end: Instant,
+        inbox: &mpsc::Receiver<Packet>,
+        tap: &mut Tap,
+    ) -> bool {
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let Ok(packet) = self.interpreter.outside(|| inbox.recv_timeout(left)) else {
@@ -333,7 +376,11 @@ impl Driver {
     }
 
     fn sender(&self, queue: &mpsc::Receiver<Packet>, tap: &mut Tap) -> anyhow::Result<()> {
-        let patience = if self.habits.null_packets { NULL_AFTER } else { LOOK };
+        let patience = if self.habits.null_packets {
+            NULL_AFTER
+        } else {
+            LOOK
+        };
         self.interpreter.enter();
         loop {
             let packet = match self.interpreter.outside(|| queue.recv_timeout(patience)) {
@@ -355,7 +402,9 @@ impl Driver {
     /// Whether clear-to-send came in time.
     fn wait_clear(&self) -> bool {
         let clear = self.clear.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.cleared.wait_timeout_while(clear, PATIENCE, |clear| !*clear);
+        let waited = self
+            .cleared
+            .wait_timeout_while(clear, PATIENCE, |clear| !*clear);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
@@ -380,12 +429,24 @@ pub(super) fn is_answer(request: &Packet, packet: &Packet) -> bool {
 /// A packet to the drone passes now; null packets are none of the experiment's.
 fn note(tap: &mut Tap, stage: Stage, packet: &Packet) {
     if !packet.is_null() {
-        tap.record(&Hop::new(MonoNs::now(), 0, stage, Direction::Up, packet.as_bytes()));
+        tap.record(&Hop::new(
+            MonoNs::now(),
+            0,
+            stage,
+            Direction::Up,
+            packet.as_bytes(),
+        ));
     }
 }
 
 /// The caller has its answer.
 pub(super) fn note_back(tap: &mut Tap, packet: &Packet) {
-    let hop = Hop::new(MonoNs::now(), 0, Stage::G7, Direction::Down, packet.as_bytes());
+    let hop = Hop::new(
+        MonoNs::now(),
+        0,
+        Stage::G7,
+        Direction::Down,
+        packet.as_bytes(),
+    );
     tap.record(&hop);
 }
