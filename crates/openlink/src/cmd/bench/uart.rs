@@ -100,8 +100,9 @@ fn measure(args: &Args, contender: &Contender) -> anyhow::Result<Value> {
         None => ours(args, contender.framing, &rig.port, &recording)?,
         Some(habits) => {
             let step = Duration::from_micros(args.step);
-            let driver = Driver::open(&rig.port, args.baud, contender.framing, habits, step)?;
-            driver.run(requests(args), || recording.tap())?
+            let (driver, reader) =
+                Driver::open(&rig.port, args.baud, contender.framing, habits, step)?;
+            driver.run(reader, requests(args), || recording.tap())?
         }
     };
     rig.finish()?;

@@ -42,7 +42,7 @@ impl Rig {
         wiring: Wiring,
         tap: impl FnMut() -> Tap,
     ) -> anyhow::Result<Self> {
-        let path = folder.join("drone");
+        let path = folder.join(format!("drone-{}", std::process::id()));
         let config = ServerConfig {
             uart: Some(path.clone()),
             framing: match framing {

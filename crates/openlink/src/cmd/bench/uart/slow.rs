@@ -38,7 +38,8 @@ pub(super) struct Driver {
     over: AtomicBool,
 }
 
-/// What reads bytes, on one thread.
+/// What reads bytes, on one thread. A frame that has begun when the greeting ends must not be cut: the drone would wait
+/// for its clear-to-send for ever.
 pub(super) struct Reader {
     cpx: cpx::Decoder,
     syslink: syslink::Decoder,
@@ -47,12 +48,12 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(tap: Tap) -> Self {
+    fn new() -> Self {
         Self {
             cpx: cpx::Decoder::new(),
             syslink: syslink::Decoder::default(),
             began: None,
-            tap,
+            tap: Tap::off(),
         }
     }
 }
@@ -65,7 +66,7 @@ impl Driver {
         framing: Framing,
         habits: Habits,
         step: Duration,
-    ) -> anyhow::Result<Self> {
+    ) -> anyhow::Result<(Self, Reader)> {
         let driver = Self {
             serial: Serial::open(path, baud)?,
             framing,
@@ -75,15 +76,15 @@ impl Driver {
             cleared: Condvar::new(),
             over: AtomicBool::new(false),
         };
+        let mut reader = Reader::new();
         if framing == Framing::Cpx {
-            driver.greet()?;
+            driver.greet(&mut reader)?;
         }
-        Ok(driver)
+        Ok((driver, reader))
     }
 
     /// The drone offers clear-to-send until it hears one; then it wants to know that CRTP goes over this line.
-    fn greet(&self) -> anyhow::Result<()> {
-        let mut reader = Reader::new(Tap::off());
+    fn greet(&self, reader: &mut Reader) -> anyhow::Result<()> {
         for message in [
             None,
             Some(System::UseThisLink(true)),
@@ -95,7 +96,7 @@ impl Driver {
                     Instant::now() < end,
                     "no clear-to-send from the simulated drone"
                 );
-                self.receive(&mut reader, LOOK)?;
+                self.receive(reader, LOOK)?;
             }
             match message {
                 None => self.write(&CLEAR_TO_SEND)?,
@@ -246,14 +247,16 @@ impl Driver {
     /// Sends each request at its time and waits for its answer; how many had none.
     pub(super) fn run(
         &self,
+        mut reader: Reader,
         requests: impl Iterator<Item = (Instant, Packet)>,
         mut tap: impl FnMut() -> Tap,
     ) -> anyhow::Result<u64> {
         if self.habits.hand_off {
-            return self.run_threads(requests, &mut tap);
+            reader.tap = tap();
+            return self.run_threads(reader, requests, &mut tap);
         }
         let mut own = tap();
-        let mut reader = Reader::new(tap());
+        reader.tap = tap();
         let mut lost = 0;
         self.interpreter.enter();
         for (at, request) in requests {
@@ -320,12 +323,13 @@ impl Driver {
 
     fn run_threads(
         &self,
+        reader: Reader,
         requests: impl Iterator<Item = (Instant, Packet)>,
         tap: &mut impl FnMut() -> Tap,
     ) -> anyhow::Result<u64> {
         let (out, queue) = mpsc::sync_channel::<Packet>(1);
         let (deliver, inbox) = mpsc::channel::<Packet>();
-        let (mut own, mut sender_tap, reader) = (tap(), tap(), Reader::new(tap()));
+        let (mut own, mut sender_tap) = (tap(), tap());
         std::thread::scope(|scope| {
             let sender = scope.spawn(move || self.sender(&queue, &mut sender_tap));
             let receiver = scope.spawn(move || self.receiver(reader, &deliver));
