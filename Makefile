@@ -2,7 +2,7 @@
 export ROS ?= $(if $(OPENLINK_WHEELS),$(ROS_DISTRO),kilted)
 # rustup puts cargo where not every shell looks.
 export PATH := $(PATH):$(HOME)/.cargo/bin
-.PHONY: help demo test build env bench bench-dds bench-link bench-transport fmt clean python fuzz
+.PHONY: help demo test build env bench bench-dds bench-link bench-transport bench-uart fmt clean python fuzz
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -44,6 +44,8 @@ bench-link: build ## DDS against the paced transport on emulated links (root): o
 
 bench-transport: ## The paced transport against QUIC, SRT, KCP, TCP and UDP on emulated links (root; QUICK=1: 5 minutes): out/bench/transport
 	@bash scripts/bench_transport.sh $(if $(QUICK),--seconds 5 --rounds 1 --scenario H1 --scenario H2 --first)
+bench-uart: ## Our UART path against the habits of slow drivers, stage by stage: out/bench/uart
+	cargo run --release --locked --quiet -p openlink -- bench uart
 
 fmt: ## Formats the Rust code
 	cargo fmt --all
