@@ -78,7 +78,9 @@ impl Driver {
         };
         let mut reader = Reader::new();
         if framing == Framing::Cpx {
+            driver.interpreter.enter();
             driver.greet(&mut reader)?;
+            driver.interpreter.leave();
         }
         Ok((driver, reader))
     }
