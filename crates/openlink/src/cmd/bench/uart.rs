@@ -7,6 +7,7 @@ mod line;
 mod rig;
 mod slow;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -152,14 +153,14 @@ fn ours(args: &Args, framing: Framing, port: &Path, recording: &Recording) -> an
         while reactor.turn(&mut links, Some(at))? < at {
             while links[0].recv(Instant::now()).is_some() {}
         }
-        let now = Instant::now();
-        own.pass(Moment::Received, now, &packet);
+        // A stamp of its own: a packet that leaves in the nanosecond in which it came cannot be followed.
+        own.pass(Moment::Received, Instant::now(), &packet);
         let outgoing = Outgoing {
             packet,
             class: Class::Ordered,
             expires: None,
         };
-        let _refused_is_lost = links[0].send(now, &outgoing);
+        let _refused_is_lost = links[0].send(Instant::now(), &outgoing);
         lost += u64::from(!answered(&mut reactor, &mut links, &packet, &mut own)?);
     }
     Ok(lost)
@@ -186,23 +187,35 @@ fn answered(
     }
 }
 
-/// When the last bit is out, for each packet that was written: a pseudo-terminal cannot tell.
+/// When the last bit is out, for each packet that was written: a pseudo-terminal cannot tell. The line is busy from the
+/// beginning of the write, and a writer that was held up in it returns when all is long out.
 fn add_last_bit(trace: &mut Trace, baud: u32, framing: Framing) {
     let overhead = OVERHEAD.iter().find(|(one, _)| *one == framing);
     let overhead = overhead.map_or(0, |(_, bytes)| *bytes) as u64;
-    let written = trace
+    let mut hops: Vec<_> = trace
         .hops
         .iter()
-        .filter(|(_, hop)| hop.stage == Stage::U1 && hop.direction == Direction::Up);
-    let out: Vec<_> = written
-        .map(|&(host, mut hop)| {
-            let bits = (u64::from(hop.size) + overhead) * u64::from(line::BITS_PER_BYTE);
-            hop.stage = Stage::U2;
-            hop.at = MonoNs(hop.at.0 + bits * 1_000_000_000 / u64::from(baud.max(1)));
-            (host, hop)
-        })
+        .filter(|(_, hop)| hop.direction == Direction::Up)
+        .copied()
         .collect();
-    trace.hops.extend(out);
+    hops.sort_by_key(|(_, hop)| hop.at);
+    let mut begun = HashMap::new();
+    for (host, mut hop) in hops {
+        match hop.stage {
+            Stage::UC => {
+                begun.insert(hop.data, hop.at);
+            }
+            Stage::U1 => {
+                let bits = (u64::from(hop.size) + overhead) * u64::from(line::BITS_PER_BYTE);
+                let start = begun.get(&hop.data).copied().unwrap_or(hop.at);
+                let out = start.0 + bits * 1_000_000_000 / u64::from(baud.max(1));
+                hop.stage = Stage::U2;
+                hop.at = hop.at.max(MonoNs(out));
+                trace.hops.push((host, hop));
+            }
+            _ => {}
+        }
+    }
 }
 
 fn row(contender: &Contender, stages: &Stages, lost: u64, dropped: u64) -> anyhow::Result<Value> {

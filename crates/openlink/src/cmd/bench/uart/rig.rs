@@ -50,6 +50,7 @@ impl Rig {
                 Framing::Syslink => simulator::Framing::Syslink,
             },
             udp: None,
+            ..ServerConfig::default()
         };
         let mut server = Server::open(&config, Instant::now())?;
         server.set_tap(tap);
@@ -125,7 +126,8 @@ fn take(from: impl AsFd, line: &mut Line) -> anyhow::Result<()> {
     let mut bytes = [0; 512];
     match rustix::io::read(from, &mut bytes) {
         Ok(count) => line.push(Instant::now(), &bytes[..count]),
-        Err(Errno::AGAIN | Errno::INTR) => {}
+        // The last is a pseudo-terminal whose driver has gone: the measurement is over.
+        Err(Errno::AGAIN | Errno::INTR | Errno::IO) => {}
         Err(error) => return Err(error.into()),
     }
     Ok(())
