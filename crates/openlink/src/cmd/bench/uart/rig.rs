@@ -140,7 +140,11 @@ fn give(to: impl AsFd, line: &mut Line) -> anyhow::Result<()> {
     if bytes.is_empty() {
         return Ok(());
     }
-    let written = rustix::io::write(to, &bytes)?;
-    anyhow::ensure!(written == bytes.len(), "a full pseudo-terminal lost bytes");
+    match rustix::io::write(to, &bytes) {
+        Ok(written) => anyhow::ensure!(written == bytes.len(), "a full pseudo-terminal lost bytes"),
+        // The driver has gone before the drone's last bytes.
+        Err(Errno::IO) => {}
+        Err(error) => return Err(error.into()),
+    }
     Ok(())
 }

@@ -122,7 +122,13 @@ impl Driver {
     }
 
     fn write(&self, bytes: &[u8]) -> anyhow::Result<()> {
-        let written = rustix::io::write(&self.serial, bytes)?;
+        let written = loop {
+            match rustix::io::write(&self.serial, bytes) {
+                // A tty refuses a second writer while the first is still in its call.
+                Err(Errno::AGAIN) => std::thread::yield_now(),
+                written => break written?,
+            }
+        };
         anyhow::ensure!(
             written == bytes.len(),
             "the port took {written} of {} bytes",
