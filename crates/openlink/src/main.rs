@@ -44,3 +44,14 @@ fn log_to_stderr() {
         .with_target(false)
         .init();
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    /// Only debug builds look for arguments and groups that clash, and only in the subcommand that is called.
+    #[test]
+    fn no_subcommand_has_two_arguments_or_groups_of_one_name() {
+        super::Cli::command().debug_assert();
+    }
+}

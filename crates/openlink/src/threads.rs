@@ -6,6 +6,7 @@ use realtime::{Applied, CpuList, Effective, Policy, ThreadPolicy};
 
 /// Command line of the forwarding thread.
 #[derive(Debug, clap::Args)]
+#[group(skip)]
 #[command(next_help_heading = "Thread")]
 pub(crate) struct Args {
     /// Scheduling policy of the forwarding thread, e.g. fifo:80, rr:10, other:0.5ms; without it: as started.
