@@ -162,7 +162,7 @@ impl Bench<'_> {
         loop {
             if let Some(status) = prober.poll()? {
                 if !status.success() {
-                    bail!("rtt: {}", prober.last_line());
+                    bail!("rtt: {}", prober.last_words());
                 }
                 return Ok(true);
             }
@@ -176,7 +176,7 @@ impl Bench<'_> {
                     bail!(
                         "rtt, cut short after {} s: {}",
                         self.plan.cell_limit_s,
-                        prober.last_line()
+                        prober.last_words()
                     );
                 }
                 return Ok(true);

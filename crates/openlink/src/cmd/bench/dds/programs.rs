@@ -123,13 +123,13 @@ impl Program {
         let end = Instant::now() + limit;
         while !self.log_text().contains(text) {
             if self.poll()?.is_some() {
-                bail!("{} ended: {}", self.name, self.last_line());
+                bail!("{} ended: {}", self.name, self.last_words());
             }
             if Instant::now() >= end {
                 bail!(
                     "{} did not start within {limit:?}: {}",
                     self.name,
-                    self.last_line()
+                    self.last_words()
                 );
             }
             std::thread::sleep(GLANCE);
@@ -161,20 +161,23 @@ impl Program {
         }
     }
 
-    /// The last line of its log that says something, without the time.
-    pub(super) fn last_line(&self) -> String {
-        let text = self.log_text();
-        let line = text.lines().rev().find(|line| !line.trim().is_empty());
-        line.map_or_else(
-            || "it said nothing".to_owned(),
-            |line| line.trim().to_owned(),
-        )
+    /// What its log says last: the last error from its first line on, else the last line that says something.
+    pub(super) fn last_words(&self) -> String {
+        last_words(&self.log_text())
     }
 
     fn log_text(&self) -> String {
         let bytes = std::fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
+}
+
+/// An error of several lines begins with its level and its cause; the lines below it are no reason by themselves.
+fn last_words(log: &str) -> String {
+    let said = |line: &&str| !line.trim().is_empty();
+    let error = log.lines().rev().find(|line| line.contains(" ERROR "));
+    let line = error.or_else(|| log.lines().rev().find(said));
+    line.map_or("it said nothing", str::trim).to_owned()
 }
 
 impl Drop for Program {
@@ -184,5 +187,19 @@ impl Drop for Program {
             self.child.kill().ok();
             self.child.wait().ok();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_words;
+
+    #[test]
+    fn the_first_line_of_an_error_is_told_not_where_it_was_found() {
+        let log = "12:00 INFO begins\n12:01 ERROR type support not from this implementation. Got:\n    no such file\nwhile fetching it\n\n";
+        let words = "12:01 ERROR type support not from this implementation. Got:";
+        assert_eq!(last_words(log), words);
+        assert_eq!(last_words("12:00 INFO begins\n\n"), "12:00 INFO begins");
+        assert_eq!(last_words(" \n"), "it said nothing");
     }
 }
